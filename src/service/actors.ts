@@ -28,6 +28,7 @@ import type { Reader } from '../store/reader-and-journal.ts';
 import { tables } from '../store/records/tables.ts';
 import type { SecretBox } from '../store/secrets.ts';
 import type { DataFolders } from './data-folders.ts';
+import { restoreDeps } from './restores.ts';
 
 /** What actors may be given. */
 export interface ActorParts {
@@ -83,6 +84,7 @@ function appDeps(parts: ActorParts): AppDeps {
   const hostOf = hostNameOf(config);
   return {
     ...{ reader, driver, streams, secrets, clock, logger },
+    restores: restoreDeps(parts),
     // Every release is extracted before anything of it runs, so the tools are prepared here.
     extractor: {
       extract: async (archive, format, into, options) => {
@@ -143,6 +145,7 @@ function databaseDeps(parts: ActorParts): DatabaseDeps {
   return {
     ...{ reader, driver, streams, secrets, clock, logger },
     engines,
+    restores: restoreDeps(parts),
     options: {
       ...databaseDefaults,
       root: appsRoot,

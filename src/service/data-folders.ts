@@ -8,6 +8,8 @@ export interface DataFolders {
   uploads: string;
   /** Uploads while they arrive. */
   arrivingUploads: string;
+  /** Artifacts while they are restored. */
+  restores: string;
 }
 
 export function dataFolders(dataDir: string): DataFolders {
@@ -16,6 +18,7 @@ export function dataFolders(dataDir: string): DataFolders {
     logs: join(dataDir, 'logs'),
     metrics: join(dataDir, 'metrics'),
     uploads,
+    restores: join(dataDir, 'restores'),
     arrivingUploads: join(uploads, 'tmp'),
   };
 }

@@ -65,8 +65,9 @@ export async function openPlatform(
     const secrets = openSecretBox({ dir: dataDir, ...key });
     await storeReferences(store, secrets);
     const appsRoot = await prepareAppsRoot({ dataDir, logger });
-    // An earlier process died while it received these uploads.
-    await rm(dataFolders(dataDir).arrivingUploads, { recursive: true, force: true });
+    // An earlier process died while it received these.
+    const { arrivingUploads, restores } = dataFolders(dataDir);
+    for (const dir of [arrivingUploads, restores]) await rm(dir, { recursive: true, force: true });
     const choice = await chooseRuntime({ config, reader: store });
     const driver = await driverOf(choice.runtime, config, secrets, logger);
     return new Platform({ config, logger, store, secrets, appsRoot, driver, choice });

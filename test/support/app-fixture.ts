@@ -18,6 +18,7 @@ import type { AppRecord, DeploymentRecord } from '../../src/store/records/record
 import type { LogLine, LogName, LogReader, LogSource } from '../../src/logs/files/log.ts';
 import { tables } from '../../src/store/records/tables.ts';
 import { eventually } from './eventually.ts';
+import { RestoreStandIns } from './restore-stand-ins.ts';
 import { MemoryStore } from './memory-store.ts';
 import { plainSecrets } from './plain-secrets.ts';
 import { ScriptedDriver } from './scripted-driver.ts';
@@ -35,6 +36,7 @@ export interface AppFixture {
   logger: ReturnType<typeof recordingLogger>;
   /** What the next extraction writes; a promise holds it up. */
   source: { files: Files; held: Promise<void> | null };
+  restores: RestoreStandIns;
   runtime: () => ActorRuntime;
   /** Ends every actor as kill -9 does, and begins again over the same store and driver. */
   crash: () => Promise<void>;
@@ -177,6 +179,8 @@ export async function appFixture(fixture: FixtureOptions = {}): Promise<AppFixtu
     drainMs: 0,
     ...fixture.options,
   };
+  const restores = new RestoreStandIns();
+  restores.root = join(root, 'restores');
   let life: { runtime: ActorRuntime; watch: WorkloadWatch };
   const begin = async (): Promise<void> => {
     const runtime = new ActorRuntime({
@@ -193,6 +197,7 @@ export async function appFixture(fixture: FixtureOptions = {}): Promise<AppFixtu
       clock: systemClock,
       logger,
       options,
+      restores,
       buildQueue: new BuildQueue({ concurrency: fixture.concurrency ?? 2, clock: systemClock }),
       secrets: plainSecrets,
       extractor: {
@@ -226,6 +231,7 @@ export async function appFixture(fixture: FixtureOptions = {}): Promise<AppFixtu
     root,
     logger,
     source,
+    restores,
     runtime: () => life.runtime,
     async crash() {
       life.watch.close();

@@ -23,6 +23,7 @@ import type { DatabaseRecord } from '../../src/store/records/records.ts';
 import { tables } from '../../src/store/records/tables.ts';
 import { RecordedStreams } from './app-fixture.ts';
 import { eventually } from './eventually.ts';
+import { RestoreStandIns } from './restore-stand-ins.ts';
 import { MemoryStore } from './memory-store.ts';
 import { ScriptedDriver } from './scripted-driver.ts';
 import type { ScriptedImages } from './scripted-images.ts';
@@ -41,6 +42,7 @@ export class DatabaseFixture {
   readonly driver: ScriptedDriver;
   readonly streams = new RecordedStreams();
   readonly logger = recordingLogger();
+  readonly restores = new RestoreStandIns();
   readonly secrets: SecretBox = {
     seal: (plain, context) => Buffer.from(`${context}|${plain}`),
     open: (sealed, context) => {
@@ -70,6 +72,7 @@ export class DatabaseFixture {
 
   async open(): Promise<this> {
     this.root = await mkdtemp(join(tmpdir(), 'gangway-database-'));
+    this.restores.root = join(this.root, 'restores');
     await this.#begin();
     return this;
   }
@@ -112,7 +115,7 @@ export class DatabaseFixture {
   async #begin(): Promise<void> {
     const { store, driver, streams, logger } = this;
     const runtime = new ActorRuntime({ store, clock: systemClock, logger, endingMs: 200 });
-    const common = { reader: store, driver, clock: systemClock, logger };
+    const common = { reader: store, restores: this.restores, driver, clock: systemClock, logger };
     runtime.register(edgeDefinition({ ...common, hostOf: (slug) => slug }));
     runtime.register(
       databaseDefinition({

@@ -1,4 +1,5 @@
 /** Owns the `app` actor: one table of handlers, from the files beside this one. */
+import { Restores } from '../restore/restores.ts';
 import type { Actor, ActorContext, ActorDefinition } from '../runtime/actor.ts';
 import { AppCore } from './core.ts';
 import type { AppDeps } from './deps.ts';
@@ -22,7 +23,9 @@ function activate(context: ActorContext<AppProtocol>, deps: AppDeps): Actor<AppP
   const core = new AppCore(context, deps);
   const queue = new DeploymentQueue(core, () => lifecycle.workEnded());
   const lifecycle = new Lifecycle(core, queue);
+  const restores = new Restores(core, lifecycle.restoreHost);
   if (core.record !== null) {
+    restores.resume();
     void context.report(() => lifecycle.resume());
   }
   return {
@@ -32,6 +35,7 @@ function activate(context: ActorContext<AppProtocol>, deps: AppDeps): Actor<AppP
     ...uploadHandlers(core, queue),
     ...queue.handlers,
     ...lifecycle.handlers,
+    ...restores.handlers,
     ...instanceHandlers(core, () => lifecycle.ensureRunning()),
   };
 }

@@ -10,6 +10,8 @@ import type { AppRecord, DeploymentRecord } from '../../store/records/records.ts
 import { type Change, remove } from '../../store/records/table.ts';
 import { tables } from '../../store/records/tables.ts';
 import type { MessageOf } from '../runtime/actor.ts';
+import { checkNotHeld } from '../restore/held.ts';
+import type { RestoreHost } from '../restore/restore-work.ts';
 import { Recovery } from '../workload/recovery.ts';
 import { trashHandlers } from '../workload/trash.ts';
 import { bringUp } from './deploying/bring-up.ts';
@@ -22,6 +24,7 @@ import type { DeploymentQueue } from './deploying/deployments.ts';
 import { isMissing, leaving } from './running/instances.ts';
 import type { AppProtocol, Handlers } from './protocol.ts';
 import { checkRunsHere, runsHere } from './deploying/runtime-fit.ts';
+import { applyRestored } from './settings/restored-settings.ts';
 import { areToldPassword } from './settings/variables.ts';
 
 /** The pause before the next check whether the work under way is over. */
@@ -68,6 +71,7 @@ export class Lifecycle {
   ensureRunning(): void {
     const { record: app, work, open } = this.#core;
     if (app === null || work !== null || open.length > 0 || !isMissing(app)) return;
+    if (this.#core.isHeld) return;
     if (this.#recovery.isWaiting) return;
     const deployment = this.#current(app);
     if (deployment === undefined) return;
@@ -90,6 +94,7 @@ export class Lifecycle {
   #start(): AppRecord {
     const core = this.#core;
     const app = core.require();
+    checkNotHeld(core);
     if (core.open.length > 0) {
       throw new ServiceError(
         'DEPLOY_IN_PROGRESS',
@@ -117,7 +122,7 @@ export class Lifecycle {
     const { databaseId, name } = message;
     if (app?.deletedAtMs !== null) return false;
     if (!areToldPassword(deps, core.id, databaseId)) return false;
-    if (core.work !== null || core.open.length > 0) {
+    if (core.work !== null || core.open.length > 0 || core.isHeld) {
       const atMs = deps.clock.now() + rotatedAgainMs;
       void context.commit([context.alarm(`rotated:${databaseId}`, atMs, message)]);
       return false;
@@ -132,6 +137,46 @@ export class Lifecycle {
     this.#recovery.succeeded();
     this.#launch(deployment);
     return true;
+  }
+
+  /** What a restore does with the app. */
+  get restoreHost(): RestoreHost {
+    const core = this.#core;
+    return {
+      engine: () => null,
+      isIdle: () => core.work === null,
+      stop: () => {
+        const { run } = core.require();
+        const halted = leaving(core, leaving(core, run, 'live'), 'next');
+        core.save({ run: { ...halted, crashing: false } }, [this.#recovery.clear()]);
+        core.endAll();
+      },
+      isStopped: () => core.record?.run.draining.length === 0,
+      start: (signal) => this.#startHeld(signal),
+      released: () => this.workEnded(),
+      applySettings: (json, rights, say) => applyRestored(core, json, rights, say),
+    };
+  }
+
+  /** Starts the current release for a restore, where it should run and does not. */
+  async #startHeld(stop: AbortSignal): Promise<void> {
+    const core = this.#core;
+    const cancel = new AbortController();
+    const deployment = await core.context.report(() => {
+      const app = core.require();
+      const current = this.#current(app);
+      if (!isMissing(app) || current === undefined) return null;
+      core.beginWork({ kind: 'start', deploymentId: current.id, cancel });
+      return current;
+    }, stop);
+    if (deployment?.release == null || deployment.plan === null) return;
+    const { id: deploymentId, release, plan } = deployment;
+    const signal = AbortSignal.any([stop, cancel.signal]);
+    try {
+      await bringUp(core, { deploymentId, release, plan, say: () => undefined, signal });
+    } finally {
+      await core.context.report(() => core.endWork());
+    }
   }
 
   #current(app: AppRecord): Readonly<DeploymentRecord> | undefined {
@@ -196,6 +241,7 @@ export class Lifecycle {
 
   #stop(): AppRecord {
     this.#core.require();
+    checkNotHeld(this.#core);
     return this.#halt({ desired: 'stopped' });
   }
 
@@ -246,7 +292,7 @@ export class Lifecycle {
     retellEnd(core);
     for (const workloadId of workloadsOf(app.run.live)) core.care.follow(workloadId);
     this.#queue.advance();
-    if (core.work === null && app.run.next !== null) {
+    if (core.work === null && app.run.next !== null && !core.isHeld) {
       const deployment = this.#current(app);
       if (deployment?.id === app.run.next.deploymentId) this.#launch(deployment);
       else core.save({ run: leaving(core, app.run, 'next') });

@@ -14,6 +14,7 @@ import type {
   StoredUpload,
 } from '../../store/records/records.ts';
 import type { Resources, Workload } from '../../protocol/workload.ts';
+import type { RestoreProtocol } from '../restore/protocol.ts';
 import { type Actor, actorKind } from '../runtime/actor.ts';
 
 export interface EnvEntry {
@@ -51,7 +52,7 @@ export interface AppPatch {
 }
 
 // A type, not an interface: it has to be assignable to Protocol's index signature.
-export type AppProtocol = {
+export type AppProtocol = RestoreProtocol & {
   /** Refused with CONFLICT, BAD_USER_INPUT, UNSUPPORTED_SOURCE. The actor's id is the new app's. */
   create: { in: { app: NewApp }; out: AppRecord };
   update: { in: { patch: AppPatch }; out: AppRecord };

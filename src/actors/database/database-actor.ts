@@ -1,4 +1,5 @@
 /** Owns the `database` actor: one table of handlers, from the files beside this one. */
+import { Restores } from '../restore/restores.ts';
 import type { Actor, ActorContext, ActorDefinition } from '../runtime/actor.ts';
 import { DatabaseCore } from './core.ts';
 import type { DatabaseDeps } from './deps.ts';
@@ -18,11 +19,14 @@ function activate(
   const core = new DatabaseCore(context, deps);
   const lifecycle = new Lifecycle(core);
   const liveServer = new LiveServer(core, () => lifecycle.ensureRunning());
+  const restores = new Restores(core, lifecycle.restoreHost);
   if (core.record !== null) {
+    restores.resume();
     void context.report(() => lifecycle.resume());
   }
   return {
     ...lifecycle.handlers,
+    ...restores.handlers,
     ...passwordHandlers(core),
     ...liveServer.handlers,
   };

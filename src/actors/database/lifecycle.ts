@@ -8,6 +8,8 @@
 import type { DatabaseRecord } from '../../store/records/records.ts';
 import type { Change } from '../../store/records/table.ts';
 import { isAborted } from '../workload/reach.ts';
+import { checkNotHeld } from '../restore/held.ts';
+import type { RestoreHost } from '../restore/restore-work.ts';
 import { Recovery } from '../workload/recovery.ts';
 import { trashHandlers } from '../workload/trash.ts';
 import { sentenceOf } from '../workload/work-failed.ts';
@@ -56,6 +58,7 @@ export class Lifecycle {
   ensureRunning(): void {
     const core = this.#core;
     if (!core.isWanted || core.hasStart || core.record?.run.live !== null) return;
+    if (core.isHeld) return;
     if (this.#recovery.isWaiting) return;
     this.#launch();
   }
@@ -63,6 +66,7 @@ export class Lifecycle {
   #start(): DatabaseRecord {
     const core = this.#core;
     const { run } = core.require();
+    checkNotHeld(core);
     this.#recovery.succeeded();
     const cleared = [this.#recovery.clear()];
     // While a start is tried, the error of the last one is not shown.
@@ -114,6 +118,7 @@ export class Lifecycle {
 
   #stop(): DatabaseRecord {
     this.#core.require();
+    checkNotHeld(this.#core);
     return this.#halt({ desired: 'stopped' });
   }
 
@@ -128,6 +133,39 @@ export class Lifecycle {
     core.abortStart();
     core.endAll();
     return saved;
+  }
+
+  /** What a restore does with the database. */
+  get restoreHost(): RestoreHost {
+    const core = this.#core;
+    return {
+      engine: () => core.require().engine,
+      isIdle: () => !core.hasStart,
+      stop: () => {
+        const { run } = core.require();
+        const halted = leaving(leaving(leaving(run, 'live'), 'next'), 'initJob');
+        core.save({ run: { ...halted, crashing: false } }, [this.#recovery.clear()]);
+        core.endAll();
+      },
+      isStopped: () => core.record?.run.ending.length === 0,
+      start: (signal) => this.#startHeld(signal),
+      released: () => this.ensureRunning(),
+    };
+  }
+
+  /** Starts the database for a restore, where it should run and does not. */
+  async #startHeld(stop: AbortSignal): Promise<void> {
+    const core = this.#core;
+    const start = await core.context.report(() => {
+      if (!core.isWanted || core.record?.run.live !== null) return null;
+      return core.beginStart();
+    }, stop);
+    if (start === null) return;
+    try {
+      await bringUp(core, AbortSignal.any([stop, start]));
+    } finally {
+      await core.context.report(() => core.endStart());
+    }
   }
 
   async #empty({ run }: DatabaseRecord): Promise<readonly Change[]> {
@@ -158,7 +196,8 @@ export class Lifecycle {
       finishRotation(core);
     }
     // A start that was under way continues at once, whatever pause an earlier failure asked for.
-    if (core.isWanted && (record.run.next ?? record.run.initJob) !== null) this.#launch();
+    if (!core.isHeld && core.isWanted && (record.run.next ?? record.run.initJob) !== null)
+      this.#launch();
     else this.ensureRunning();
   }
 }

@@ -5,6 +5,7 @@
 import type { ConsoleProgram } from '../../consoles/console-door.ts';
 import type { DatabaseEngine, DatabaseRecord } from '../../store/records/records.ts';
 import type { Resources, Workload } from '../../protocol/workload.ts';
+import type { RestoreProtocol } from '../restore/protocol.ts';
 import { type Actor, actorKind } from '../runtime/actor.ts';
 
 export interface NewDatabase {
@@ -22,7 +23,7 @@ export interface NewDatabase {
 }
 
 // A type, not an interface: it has to be assignable to Protocol's index signature.
-export type DatabaseProtocol = {
+export type DatabaseProtocol = RestoreProtocol & {
   /**
    * Refused with CONFLICT, BAD_USER_INPUT, ENGINE_NOT_AVAILABLE. The actor's id is the new database's. The
    * database itself is made after the reply.

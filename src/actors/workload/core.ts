@@ -55,6 +55,7 @@ export abstract class WorkloadCore<
   readonly care: WorkloadCare;
   #record: R | null;
   #durable: Promise<void> = Promise.resolve();
+  #isHeld = false;
 
   constructor(context: ActorContext<P>, deps: D, kind: WorkloadKind<R>) {
     this.context = context;
@@ -91,6 +92,19 @@ export abstract class WorkloadCore<
   /** Resolves when the latest `save` is durable. */
   get durable(): Promise<void> {
     return this.#durable;
+  }
+
+  /** Whether a restore has it for itself: nothing else builds, starts or stops it. */
+  get isHeld(): boolean {
+    return this.#isHeld;
+  }
+
+  hold(): void {
+    this.#isHeld = true;
+  }
+
+  letGo(): void {
+    this.#isHeld = false;
   }
 
   get isWanted(): boolean {

@@ -3,6 +3,7 @@ import type { Driver } from '../../drivers/driver.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { LogStreams } from '../../logs/live/log-streams.ts';
+import type { RestoreDeps } from '../restore/deps.ts';
 import type { Reader } from '../../store/reader-and-journal.ts';
 
 /** The one server of an instance without remote servers. */
@@ -41,5 +42,6 @@ export interface WorkloadDeps {
   secrets: SecretBox;
   clock: Clock;
   logger: Logger;
+  restores: RestoreDeps;
   options: WorkloadOptions;
 }

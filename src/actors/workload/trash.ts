@@ -8,6 +8,7 @@ import { type Change, insert, remove } from '../../store/records/table.ts';
 import type { TrashRecord } from '../../store/records/records.ts';
 import { tables } from '../../store/records/tables.ts';
 import type { MessageOf, Protocol } from '../runtime/actor.ts';
+import { checkNotHeld } from '../restore/held.ts';
 import type { WorkloadCore, WorkloadRecord } from './core.ts';
 import type { WorkloadDeps } from './deps.ts';
 
@@ -58,6 +59,7 @@ export function trashHandlers<
   };
   return {
     delete: () => {
+      checkNotHeld(core);
       const { id: targetId, name, teamId } = core.require();
       const deletedAtMs = clock.now();
       const purgeAtMs = deletedAtMs + deps.options.trashMs;

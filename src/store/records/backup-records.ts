@@ -94,3 +94,28 @@ export interface BackupScheduleRecord extends BackupTarget {
   lastDueAtMs: number | null;
   createdAtMs: number;
 }
+
+export type RestoreRunStatus = 'running' | 'success' | 'failed';
+
+/**
+ * How far a restore is. Before `replacing` nothing of the target was touched; after a death in it, nobody
+ * knows whose data is in place.
+ */
+export type RestorePhase = 'receiving' | 'checking' | 'replacing' | 'ended';
+
+export interface RestoreRunRecord extends BackupTarget {
+  id: string;
+  teamId: string;
+  /** Null: somebody sent the artifact. */
+  backupRunId: string | null;
+  status: RestoreRunStatus;
+  phase: RestorePhase;
+  /** The last lines of its log. */
+  log: string[];
+  /** Lines before those, which are not kept. */
+  logDropped: number;
+  /** Why it failed: a sentence with its code. */
+  error: string | null;
+  startedAtMs: number;
+  finishedAtMs: number | null;
+}

@@ -105,6 +105,11 @@ export const tables = {
     // Those that somebody has to bring to their end.
     open: { keys: (r) => (isOpen(r) ? [[r.targetId, r.id]] : []) },
   }),
+  restoreRuns: table<stored.RestoreRunRecord>()('restoreRuns', (r) => r.id, {
+    target: { keys: (r) => [[r.targetId, r.id]] },
+    // Those under way; after a start, those that an earlier process left.
+    open: { keys: (r) => (r.status === 'running' ? [[r.targetId, r.id]] : []) },
+  }),
   backupSchedules: table<stored.BackupScheduleRecord>()('backupSchedules', (r) => r.id, {
     team: { keys: (r) => [[r.teamId, r.id]] },
     target: { keys: (r) => [[r.targetId, r.id]] },

@@ -67,7 +67,8 @@ export class DeploymentQueue implements DeploymentSteps {
   /** Starts the next deployment when nothing is under way. */
   advance(): void {
     const core = this.#core;
-    if (core.work !== null || core.record?.deletedAtMs !== null || core.context.ended) return;
+    if (core.work !== null || core.isHeld) return;
+    if (core.record?.deletedAtMs !== null || core.context.ended) return;
     const next = core.underWay ?? (core.uploadId === null ? core.queued : undefined);
     if (next === undefined) return;
     if (next.status !== 'queued' || next.rollbackOf !== null) {

@@ -8,6 +8,7 @@
  *    A file under any other name is removed when the upload ends, or when the next one begins.
  */
 import { ServiceError } from '../../../lib/errors.ts';
+import { checkNotHeld } from '../../restore/held.ts';
 import type { AppCore } from '../core.ts';
 import type { DeploymentQueue } from './deployments.ts';
 import type { Handlers } from '../protocol.ts';
@@ -58,6 +59,7 @@ function arrivingName(uploadId: string): string {
 
 function checkFree(core: AppCore): void {
   const app = core.require();
+  checkNotHeld(core);
   if (app.source !== 'UPLOAD') {
     throw new ServiceError('NOT_AN_UPLOAD_APP', `The source of this app is ${app.source}.`);
   }

@@ -12,6 +12,7 @@ import { ServiceError } from '../../../lib/errors.ts';
 import type { ConsoleProgram } from '../../../consoles/console-door.ts';
 import type { DatabaseRecord } from '../../../store/records/records.ts';
 import { appActor } from '../../app/protocol.ts';
+import { checkNotHeld } from '../../restore/held.ts';
 import { accessWith, loopback } from './address.ts';
 import type { DatabaseCore } from '../core.ts';
 import { PasswordRefused } from '../engines/engine.ts';
@@ -98,6 +99,7 @@ function requireLive(core: DatabaseCore): { record: DatabaseRecord; live: string
 }
 
 async function rotate(core: DatabaseCore): Promise<string> {
+  checkNotHeld(core);
   const { record } = requireLive(core);
   // A password that the server may have taken already must not be forgotten.
   const sealed = record.nextPasswordSealed ?? nextPassword(core);

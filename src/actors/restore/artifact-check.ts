@@ -1,0 +1,131 @@
+/**
+ * Owns the check of an artifact before anything of its target is touched: that it is whole, a backup of the
+ * target's kind, and, where it is a tar, that no entry of it leads out of it.
+ */
+import { TarScanner } from '../../archives/formats/tar-scanner.ts';
+import { EntryTree } from '../../archives/formats/entry-tree.ts';
+import type { ArchiveVisitor } from '../../archives/formats/entry.ts';
+import { type ArchiveLimits, Meter } from '../../archives/formats/limits.ts';
+import { noVisitor } from '../../archives/formats/entry.ts';
+import { corrupt } from '../../archives/formats/refusals.ts';
+import { type AppJson, appJsonMaxBytes, readAppJson } from '../../backups/app-json.ts';
+import {
+  type ArtifactKind,
+  checkFits,
+  kindBytes,
+  kindOf,
+  kindOfTar,
+  type SourceKind,
+} from '../../backups/restores/artifact-kind.ts';
+import { ServiceError } from '../../lib/errors.ts';
+
+export interface CheckedArtifact {
+  kind: ArtifactKind;
+  /** Behind the compression. */
+  bytes: number;
+  /** Of an app. */
+  appJson: AppJson | null;
+}
+
+/** Of backups: more than an upload may have, and less than would fill the memory with names. */
+const limits: ArchiveLimits = {
+  entriesMax: 2_000_000,
+  expandedBytesMax: Infinity,
+  ratioMax: Infinity,
+  ratioFreeBytes: Infinity,
+  namesBytesMax: 192 * 1024 ** 2,
+};
+
+/** Reads the bytes behind the compression to their end. Throws ARTIFACT_MISMATCH, ARCHIVE_* and their errors. */
+export async function checkArtifact(
+  bytes: AsyncIterable<Uint8Array>,
+  wanted: SourceKind,
+): Promise<CheckedArtifact> {
+  let head = Buffer.alloc(0);
+  let reading: Reading | null = null;
+  let count = 0;
+  for await (const chunk of bytes) {
+    count += chunk.length;
+    if (reading !== null) {
+      reading.push(chunk);
+      continue;
+    }
+    head = Buffer.concat([head, chunk]);
+    if (head.length < kindBytes) continue;
+    reading = readingOf(head, wanted);
+    reading.push(head);
+  }
+  if (reading === null) {
+    reading = readingOf(head, wanted);
+    reading.push(head);
+  }
+  return { ...reading.finish(), bytes: count };
+}
+
+interface Reading {
+  push: (chunk: Uint8Array) => void;
+  finish: () => Omit<CheckedArtifact, 'bytes'>;
+}
+
+function readingOf(head: Uint8Array, wanted: SourceKind): Reading {
+  const kind = kindOf(head);
+  if (kind === 'tar') return new TarReading(wanted);
+  const fit = checkFits(kind, wanted);
+  return { push: () => undefined, finish: () => ({ kind: fit, appJson: null }) };
+}
+
+class TarReading implements Reading {
+  readonly #wanted: SourceKind;
+  readonly #root = new Set<string>();
+  readonly #tree: EntryTree;
+  readonly #scanner: TarScanner;
+  #appJson: Uint8Array[] | null = null;
+  #isAppJson = false;
+
+  constructor(wanted: SourceKind) {
+    this.#wanted = wanted;
+    const meter = new Meter(limits);
+    this.#tree = new EntryTree(meter);
+    const notTar = (): Error => corrupt('it is no tar');
+    this.#scanner = new TarScanner(this.#tree, this.#visitor(), meter, notTar);
+  }
+
+  push(chunk: Uint8Array): void {
+    this.#scanner.push(chunk);
+  }
+
+  finish(): Omit<CheckedArtifact, 'bytes'> {
+    this.#scanner.finish();
+    this.#tree.finish();
+    const kind = checkFits(kindOfTar(this.#root), this.#wanted);
+    const isApp = kind.source === 'app' && this.#appJson !== null;
+    return { kind, appJson: isApp ? readAppJson(Buffer.concat(this.#appJson ?? [])) : null };
+  }
+
+  #visitor(): ArchiveVisitor {
+    return {
+      ...noVisitor,
+      entry: ({ path, kind }) => {
+        if (path.includes('/')) return;
+        // A link of this name is none of these files.
+        if (kind === 'file') this.#root.add(path);
+        this.#isAppJson = kind === 'file' && path === 'app.json';
+        if (this.#isAppJson) this.#appJson = [];
+      },
+      data: (bytes) => {
+        if (this.#isAppJson) this.#keep(bytes);
+      },
+      endFile: () => {
+        this.#isAppJson = false;
+      },
+    };
+  }
+
+  #keep(bytes: Uint8Array): void {
+    const kept = this.#appJson ?? [];
+    kept.push(bytes.slice());
+    const size = kept.reduce((sum, { length }) => sum + length, 0);
+    if (size <= appJsonMaxBytes) return;
+    throw new ServiceError('ARTIFACT_MISMATCH', 'The app.json of the backup is too large.');
+  }
+}

@@ -1,0 +1,18 @@
+/** Owns what a restore needs of the actor of its target. */
+import type { ActorContext, Protocol } from '../runtime/actor.ts';
+import type { WorkloadDeps } from '../workload/deps.ts';
+
+export interface RestoreCore {
+  readonly id: string;
+  readonly kind: { name: 'app' | 'database' };
+  readonly context: Pick<
+    ActorContext<Protocol>,
+    'afterCommit' | 'commit' | 'ended' | 'report' | 'work'
+  >;
+  readonly deps: Pick<WorkloadDeps, 'clock' | 'logger' | 'reader' | 'restores'>;
+  /** The record, unless it is in trash; else NOT_FOUND. */
+  require(): { id: string; teamId: string };
+  readonly isHeld: boolean;
+  hold(): void;
+  letGo(): void;
+}

@@ -1,0 +1,30 @@
+/** Owns the dependencies of restores, which the actors of apps and of databases have in common. */
+import type { Destination } from '../../backups/destinations/destination.ts';
+import type { RestorerOf } from '../../backups/restores/restorer.ts';
+
+export interface RestoreDeps {
+  /** Where artifacts lie while they are restored: `<root>/<restore id>`. The folder is made when missing. */
+  root: string;
+  /**
+   * What an artifact holds behind its encryption and its compression. `identity`: its recovery key; null: it
+   * is not encrypted. Throws where it is not whole, or was encrypted for somebody else.
+   */
+  unpack: (
+    artifact: AsyncIterable<Uint8Array>,
+    identity: string | null,
+  ) => AsyncIterable<Uint8Array>;
+  /** The place of a backup, and what opens what is encrypted there. Throws NOT_FOUND. */
+  openPlace: (destinationId: string) => {
+    destination: Pick<Destination, 'read'>;
+    identity: string | null;
+  };
+  restorerOf: RestorerOf;
+}
+
+/** Ended restores of a target that are remembered. */
+export const restoresKept = 50;
+/** A stored log is at most so old. */
+export const saveLogEveryMs = 250;
+export const progressEveryMs = 2_000;
+/** How often it is looked whether work of the target has ended. */
+export const idlePollMs = 100;

@@ -1,0 +1,212 @@
+/**
+ * Owns what a restore does, step by step: the artifact is on disk and checked whole before the target is held,
+ * and only then does its restorer get it.
+ */
+import { createHash } from 'node:crypto';
+import { createReadStream, createWriteStream } from 'node:fs';
+import { mkdir, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { AppJson } from '../../backups/app-json.ts';
+import { sourceOf } from '../../backups/restores/artifact-kind.ts';
+import { RestoreFailed, type TargetControl } from '../../backups/restores/restorer.ts';
+import { pause } from '../../lib/clock.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import type { DatabaseEngine, RestoreRunRecord } from '../../store/records/records.ts';
+import { tables } from '../../store/records/tables.ts';
+import { checkArtifact } from './artifact-check.ts';
+import type { RestoreCore } from './core.ts';
+import { idlePollMs, progressEveryMs } from './deps.ts';
+import type { RestoreRights } from './protocol.ts';
+
+/** What apps and databases do differently. */
+export interface RestoreHost {
+  /** Null: an app. */
+  engine: () => DatabaseEngine | null;
+  /** Whether nothing builds or starts it. Asked while it is held. */
+  isIdle: () => boolean;
+  /** Begins to end everything that runs of it. */
+  stop: () => void;
+  /** Whether nothing runs of it. */
+  isStopped: () => boolean;
+  /** Resolves when it serves; at once where it is not to run. */
+  start: (signal: AbortSignal) => Promise<void>;
+  /** The restore has let go of it: what waited begins. */
+  released: () => void;
+  /** Applies the settings of an artifact, as far as the rights go; absent: it has none. */
+  applySettings?: (
+    json: AppJson,
+    rights: RestoreRights,
+    say: (line: string) => void,
+  ) => Promise<void>;
+}
+
+export interface RestoreParts {
+  core: RestoreCore;
+  host: RestoreHost;
+  run: RestoreRunRecord;
+  /** Where the artifact lies. */
+  file: string;
+  say: (line: string) => void;
+  enter: (phase: RestoreRunRecord['phase'], signal: AbortSignal) => Promise<void>;
+}
+
+export interface RestoreGiven extends RestoreParts {
+  identity: string | null;
+  rights: RestoreRights;
+}
+
+/** Whose data is in place, as a sentence. */
+const nothingTouched = 'Nothing was changed.';
+const previousInPlace = 'The previous data is in place.';
+const restoredInPlace = 'The restored data is in place.';
+const nobodyKnows =
+  'It is not known whether the previous data, the restored data or a part of it is in place: restore again.';
+
+/** Rejects with why the data was not restored; the log says whose data is in place. */
+export async function replaceData(given: RestoreGiven, signal: AbortSignal): Promise<void> {
+  const { core, host, run, say, enter, rights } = given;
+  const { unpack, restorerOf } = core.deps.restores;
+  let identity: string | null;
+  let checked: Awaited<ReturnType<typeof checkArtifact>>;
+  try {
+    identity = run.backupRunId === null ? given.identity : await fetchArtifact(given, signal);
+    await enter('checking', signal);
+    say('Checking the artifact.');
+    const packed = progressing(given, 'Checked');
+    checked = await checkArtifact(unpack(packed(signal), identity), sourceOf(host.engine()));
+    say(`The artifact is whole: ${mebibytes(checked.bytes)} unpacked.`);
+  } catch (error) {
+    say(nothingTouched);
+    throw error;
+  }
+  let isTouched = false;
+  try {
+    await hold(given, signal);
+    const control = controlOf(given, signal);
+    const { kind, targetId } = run;
+    const restorer = await restorerOf({ kind, targetId, artifact: checked.kind, control });
+    await enter('replacing', signal);
+    isTouched = true;
+    say('Restoring the data.');
+    const packed = progressing(given, 'Restored');
+    await restorer.restore(unpack(packed(signal), identity), say, signal);
+  } catch (error) {
+    say(isTouched ? afterFailure(error) : nothingTouched);
+    throw error;
+  }
+  say(restoredInPlace);
+  const { appJson } = checked;
+  if (appJson !== null) await host.applySettings?.(appJson, rights, say);
+}
+
+/** Brings the target of a restore that died into a state that can be told; the sentence that tells it. */
+export async function recoverData(parts: RestoreParts, signal: AbortSignal): Promise<string> {
+  const { core, run, say } = parts;
+  if (run.phase !== 'replacing') return nothingTouched;
+  try {
+    const { kind, targetId } = run;
+    const control = controlOf(parts, signal);
+    const of = { kind, targetId, artifact: null, control };
+    const restorer = await core.deps.restores.restorerOf(of);
+    const data = await restorer.recover?.(say, signal);
+    if (data === undefined) return nobodyKnows;
+    return data === 'previous' ? previousInPlace : restoredInPlace;
+  } catch (error) {
+    core.deps.logger.error({ restore: run.id, err: error }, 'restore_not_recovered');
+    return nobodyKnows;
+  }
+}
+
+function afterFailure(thrown: unknown): string {
+  if (!(thrown instanceof RestoreFailed)) return nobodyKnows;
+  return thrown.data === 'previous' ? previousInPlace : nobodyKnows;
+}
+
+/** Copies a backup onto this disk, and compares it with what was written. Resolves with what opens it. */
+async function fetchArtifact(parts: RestoreParts, signal: AbortSignal): Promise<string | null> {
+  const { core, run, file, say } = parts;
+  const { reader, restores } = core.deps;
+  const backup = reader.get(tables.backupRuns, run.backupRunId ?? '');
+  if (backup?.key == null) throw new ServiceError('ARTIFACT_GONE', 'The backup was deleted.');
+  const { destination, identity } = restores.openPlace(backup.destinationId);
+  if (backup.encrypted && identity === null) {
+    throw new ServiceError('RECOVERY_KEY_REQUIRED', 'The destination has no key for this backup.');
+  }
+  const { bytes, stream } = await destination.read(backup.key, undefined, signal);
+  say(`Fetching the backup: ${mebibytes(bytes)}.`);
+  const hash = createHash('sha256');
+  const seen = progressLines(parts, 'Fetched', bytes);
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  const hashed = async function* (): AsyncGenerator<Uint8Array> {
+    for await (const chunk of stream) {
+      hash.update(chunk);
+      seen(chunk.length);
+      yield chunk;
+    }
+  };
+  await pipeline(Readable.from(hashed()), createWriteStream(file, { flags: 'wx', mode: 0o600 }), {
+    signal,
+  });
+  if (hash.digest('hex') !== backup.sha256) {
+    const detail = 'The stored backup holds other bytes than were written.';
+    throw new ServiceError('VERIFICATION_FAILED', detail);
+  }
+  return backup.encrypted ? identity : null;
+}
+
+/** Resolves when the target is the restore's alone. */
+async function hold({ core, host, say }: RestoreParts, signal: AbortSignal): Promise<void> {
+  const { context, deps } = core;
+  await context.report(() => {
+    core.require();
+    core.hold();
+  }, signal);
+  for (let isTold = false; !(await context.report(() => host.isIdle(), signal)); isTold = true) {
+    if (!isTold) say('Waiting for the deployment or the start that is under way.');
+    await pause(deps.clock, idlePollMs, signal);
+  }
+}
+
+function controlOf({ core, host }: RestoreParts, signal: AbortSignal): TargetControl {
+  const { context, deps } = core;
+  return {
+    stop: async () => {
+      await context.report(() => host.stop(), signal);
+      while (!(await context.report(() => host.isStopped(), signal))) {
+        await pause(deps.clock, idlePollMs, signal);
+      }
+    },
+    start: () => host.start(signal),
+  };
+}
+
+/** The artifact from the disk, with lines that tell how far it is. */
+function progressing(parts: RestoreParts, word: string) {
+  return async function* (signal: AbortSignal): AsyncGenerator<Uint8Array> {
+    const { size } = await stat(parts.file);
+    const seen = progressLines(parts, word, size);
+    for await (const chunk of createReadStream(parts.file, { signal, highWaterMark: 256 * 1024 })) {
+      seen((chunk as Uint8Array).length);
+      yield chunk as Uint8Array;
+    }
+  };
+}
+
+function progressLines({ core, say }: RestoreParts, word: string, total: number) {
+  const { clock } = core.deps;
+  let done = 0;
+  let nextMs = clock.now() + progressEveryMs;
+  return (bytes: number): void => {
+    done += bytes;
+    if (clock.now() < nextMs) return;
+    nextMs = clock.now() + progressEveryMs;
+    const share = total === 0 ? 100 : Math.floor((done / total) * 100);
+    say(`${word} ${mebibytes(done)} of ${mebibytes(total)} (${String(share)} %).`);
+  };
+}
+
+export function mebibytes(bytes: number): string {
+  return `${(bytes / 2 ** 20).toFixed(1)} MiB`;
+}

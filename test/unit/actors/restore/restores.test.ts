@@ -1,0 +1,271 @@
+import assert from 'node:assert/strict';
+import { existsSync, readdirSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createHash } from 'node:crypto';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import type { RestoreProtocol } from '../../../../src/actors/restore/protocol.ts';
+import { RestoreFailed } from '../../../../src/backups/restores/restorer.ts';
+import { ServiceError } from '../../../../src/lib/errors.ts';
+import type { BackupRunRecord, RestoreRunRecord } from '../../../../src/store/records/records.ts';
+import { put } from '../../../../src/store/records/table.ts';
+import { tables } from '../../../../src/store/records/tables.ts';
+import { DatabaseFixture } from '../../../support/database-fixture.ts';
+import { eventually } from '../../../support/eventually.ts';
+
+const rights = { configure: true, env: true };
+const dump = `PGDMP${'row '.repeat(1000)}`;
+
+describe('restores of a database', () => {
+  let place: DatabaseFixture;
+  let id: string;
+  beforeEach(async () => {
+    place = await new DatabaseFixture().open();
+    id = await place.create();
+    await place.until(id, 'running');
+  });
+  afterEach(() => place.close());
+
+  const ask = <T extends keyof RestoreProtocol>(
+    message: { type: T } & RestoreProtocol[T]['in'],
+  ): Promise<RestoreProtocol[T]['out']> => place.ask(id, message as never) as never;
+
+  const begin = async (artifact: Uint8Array): Promise<string> => {
+    const { run, dir, name } = await ask({ type: 'restore-begin' });
+    await writeFile(join(dir, name), artifact);
+    return run.id;
+  };
+  const commit = (restoreId: string, identity: string | null = null): Promise<boolean> =>
+    ask({ type: 'restore-commit', restoreId, identity, rights });
+  const record = (restoreId: string): Readonly<RestoreRunRecord> => {
+    const run = place.store.get(tables.restoreRuns, restoreId);
+    assert.ok(run);
+    return run;
+  };
+  const ended = async (restoreId: string): Promise<Readonly<RestoreRunRecord>> => {
+    await eventually('the end', () => record(restoreId).status !== 'running');
+    return record(restoreId);
+  };
+  const restored = async (artifact: Uint8Array): Promise<Readonly<RestoreRunRecord>> => {
+    const restoreId = await begin(artifact);
+    await commit(restoreId);
+    return ended(restoreId);
+  };
+  const refusal = (code: string) => (error: unknown) => {
+    assert.ok(error instanceof ServiceError, String(error));
+    assert.equal(error.code, code);
+    return true;
+  };
+
+  it('gives a checked artifact to its restorer, and leaves nothing of it', async () => {
+    const run = await restored(gzipSync(dump));
+    assert.deepEqual([run.status, run.error, run.phase], ['success', null, 'ended']);
+    assert.equal(place.restores.restored[0]?.text, dump);
+    assert.equal(place.restores.restored[0]?.of.artifact?.form, 'dump');
+    assert.deepEqual(readdirSync(place.restores.root), []);
+    assert.ok(run.log.includes('The restored data is in place.'), run.log.join('\n'));
+    assert.equal(place.record(id).status, 'running');
+  });
+
+  it('touches nothing for an artifact that is cut off, or of another engine', async () => {
+    const whole = gzipSync(dump);
+    const broken: [Uint8Array, RegExp][] = [
+      [whole.subarray(0, whole.length - 9), /ARCHIVE_CORRUPT/],
+      [
+        gzipSync(`REDIS0011${'x'.repeat(600)}`),
+        /is a backup of a Redis database.*ARTIFACT_MISMATCH/,
+      ],
+      [gzipSync('-- MariaDB dump 10.19\n'), /is a backup of a MariaDB database/],
+      [gzipSync('hello'), /no backup that is known here/],
+      [gzipSync(''), /no backup that is known here/],
+    ];
+    for (const [artifact, why] of broken) {
+      const run = await restored(artifact);
+      assert.equal(run.status, 'failed');
+      assert.match(run.error ?? '', why);
+      assert.ok(run.log.includes('Nothing was changed.'));
+    }
+    assert.deepEqual(place.restores.restored, []);
+    assert.deepEqual(readdirSync(place.restores.root), []);
+  });
+
+  it('refuses a second restore from the first byte of the first one on', async () => {
+    const first = await begin(gzipSync(dump));
+    await assert.rejects(ask({ type: 'restore-begin' }), refusal('RESTORE_RUNNING'));
+    assert.equal(await ask({ type: 'restore-abort', restoreId: first, reason: 'It left.' }), true);
+    assert.equal(record(first).error, 'It left.');
+    assert.deepEqual(readdirSync(place.restores.root), []);
+    await assert.rejects(commit(first), refusal('CONFLICT'));
+    assert.equal((await restored(gzipSync(dump))).status, 'success');
+  });
+
+  it('keeps start, stop, deletion and rotation away while data is replaced', async () => {
+    const { promise, resolve } = Promise.withResolvers<undefined>();
+    let began = false;
+    place.restores.onRestore = () => {
+      began = true;
+      return promise;
+    };
+    const restoreId = await begin(gzipSync(dump));
+    await commit(restoreId);
+    await eventually('the restorer', () => began);
+    assert.equal(record(restoreId).phase, 'replacing');
+    for (const message of [
+      { type: 'set-running', running: false },
+      { type: 'set-running', running: true },
+      { type: 'delete' },
+      { type: 'rotate' },
+    ] as const) {
+      await assert.rejects(place.ask(id, message as never), refusal('RESTORE_RUNNING'));
+    }
+    resolve(undefined);
+    assert.equal((await ended(restoreId)).status, 'success');
+    await eventually('it may be stopped', async () => {
+      const stopping = place.ask(id, { type: 'set-running', running: false });
+      return stopping.then(
+        () => true,
+        () => false,
+      );
+    });
+  });
+
+  it('stops and starts the database for its restorer, and for nobody else', async () => {
+    const seen: string[] = [];
+    const live = place.record(id).run.live ?? '';
+    place.restores.onRestore = async ({ control }) => {
+      await control.stop();
+      seen.push(place.record(id).run.live ?? 'none');
+      await place.ask(id, { type: 'recover' });
+      seen.push(place.record(id).run.next ?? 'none');
+      await control.start();
+      seen.push(place.record(id).status);
+    };
+    assert.equal((await restored(gzipSync(dump))).status, 'success');
+    assert.deepEqual(seen, ['none', 'none', 'running']);
+    assert.ok(place.driver.removed.includes(live));
+  });
+
+  it('tells whose data is in place after a failure', async () => {
+    const failed = new ServiceError('OVERLOADED', 'It broke.');
+    place.restores.onRestore = () => {
+      throw new RestoreFailed(failed, 'previous');
+    };
+    const back = await restored(gzipSync(dump));
+    assert.equal(back.error, 'It broke. (OVERLOADED)');
+    assert.equal(back.log.at(-1), 'The previous data is in place.');
+    place.restores.onRestore = () => {
+      throw failed;
+    };
+    assert.match((await restored(gzipSync(dump))).log.at(-1) ?? '', /^It is not known whether/);
+  });
+
+  it('keeps a recovery key in no record and no line of the log', async () => {
+    const key = 'AGE-SECRET-KEY-1THEKEY';
+    const restoreId = await begin(gzipSync(dump));
+    await commit(restoreId, key);
+    await ended(restoreId);
+    assert.deepEqual(place.restores.identities, [key, key]);
+    const told = JSON.stringify([record(restoreId), place.logger.records]);
+    assert.ok(!told.includes('THEKEY'));
+  });
+
+  it('tells its log from any line on, also after its end', async () => {
+    const restoreId = await begin(gzipSync(dump));
+    place.restores.onRestore = (_of, log) => {
+      for (let line = 0; line < 1000; line++) log(`line ${String(line)}`);
+      log('two\nlines\u001b[31m');
+    };
+    await commit(restoreId);
+    const run = await ended(restoreId);
+    assert.equal(run.log.length, 500);
+    const all = await ask({ type: 'restore-news', restoreId, from: 0 });
+    assert.equal(all.status, 'success');
+    assert.equal(all.lines.length, 500);
+    assert.ok(all.next > 1000);
+    const rest = await ask({ type: 'restore-news', restoreId, from: all.next - 3 });
+    assert.deepEqual(rest.lines, ['two', 'lines[31m', 'The restored data is in place.']);
+  });
+
+  it('ends as failed at the next start what was under way, and says whose data is in place', async () => {
+    const receiving = await begin(gzipSync(dump));
+    await place.crash();
+    await place.ask(id, { type: 'wake' });
+    const first = await ended(receiving);
+    assert.match(first.error ?? '', /Nothing was changed\. \(RESTORE_INTERRUPTED\)/);
+    assert.ok(!existsSync(join(place.restores.root, receiving)));
+
+    place.restores.onRestore = (_of, _log, signal) =>
+      new Promise((_resolve, reject) => {
+        signal.addEventListener('abort', () => reject(new Error('gone')));
+      });
+    const replacing = await begin(gzipSync(dump));
+    await commit(replacing);
+    await eventually('the restorer', () => record(replacing).phase === 'replacing');
+    place.restores.recover = () => Promise.resolve('previous');
+    await place.crash();
+    await place.ask(id, { type: 'wake' });
+    const second = await ended(replacing);
+    assert.match(second.error ?? '', /The previous data is in place\./);
+    place.restores.onRestore = () => undefined;
+    await place.until(id, 'running');
+    assert.equal((await restored(gzipSync(dump))).status, 'success');
+  });
+
+  describe('of a stored backup', () => {
+    const artifact = gzipSync(dump);
+    const backup = (patch: Partial<BackupRunRecord>): void => {
+      const run: BackupRunRecord = {
+        id: 'run_1',
+        teamId: 'team_1',
+        kind: 'database',
+        targetId: id,
+        scheduleId: null,
+        destinationId: 'dst_1',
+        status: 'success',
+        canceled: false,
+        artifact: 'stored',
+        key: 'the-key',
+        source: 'postgresql',
+        encrypted: false,
+        sizeBytes: artifact.length,
+        progressBytes: artifact.length,
+        sha256: createHash('sha256').update(artifact).digest('hex'),
+        verifiedAtMs: 1,
+        error: null,
+        startedAtMs: 1,
+        finishedAtMs: 2,
+        ...patch,
+      };
+      place.store.write([put(tables.backupRuns, run)]);
+    };
+    const restore = (): Promise<RestoreRunRecord> =>
+      ask({ type: 'restore-run', backupRunId: 'run_1', rights });
+
+    it('fetches it, compares it, and restores it', async () => {
+      place.restores.objects.set('the-key', artifact);
+      backup({});
+      const { id: restoreId, backupRunId, status } = await restore();
+      assert.deepEqual([backupRunId, status], ['run_1', 'running']);
+      assert.equal((await ended(restoreId)).status, 'success');
+      assert.equal(place.restores.restored[0]?.text, dump);
+    });
+
+    it('refuses one that did not end well, and touches nothing for one that was changed', async () => {
+      backup({ status: 'verifying' });
+      await assert.rejects(restore(), refusal('RUN_NOT_FINISHED'));
+      backup({ status: 'failed', artifact: 'none' });
+      await assert.rejects(restore(), refusal('ARTIFACT_GONE'));
+      backup({ targetId: 'db_other' });
+      await assert.rejects(restore(), refusal('NOT_FOUND'));
+      backup({});
+      const gone = await ended((await restore()).id);
+      assert.match(gone.error ?? '', /ARTIFACT_GONE/);
+      place.restores.objects.set('the-key', gzipSync(`${dump}!`));
+      const changed = await ended((await restore()).id);
+      assert.match(changed.error ?? '', /VERIFICATION_FAILED/);
+      assert.ok(changed.log.includes('Nothing was changed.'));
+      assert.deepEqual(place.restores.restored, []);
+    });
+  });
+});
