@@ -73,6 +73,7 @@ const parsers = {
   maxLogStreamsPerUser: integer(1, 100_000),
   maxConsolesPerUser: integer(1, 1_000),
   maxUploadMb: integer(1, 65_536),
+  maxRestoreMb: integer(1, 16_777_216),
   maxSockets: integer(10, 1_000_000),
   maxHeaderKb: integer(1, 1024),
   answerSeconds: integer(1, 3600),

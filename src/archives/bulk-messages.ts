@@ -1,7 +1,7 @@
 /** Owns the messages to the threads that touch archives (`workers/tasks/bulk.ts`). All are plain data. */
 import type { MessagePort } from 'node:worker_threads';
 import type { PlainServiceError } from '../lib/errors.ts';
-import type { ArchiveFormat } from './formats/format.ts';
+import type { ArchiveFormat, ReceivedFormat } from './formats/format.ts';
 import type { ArchiveLimits } from './formats/limits.ts';
 
 /**
@@ -23,7 +23,7 @@ export type ReceiveRequest =
   | {
       type: 'begin';
       transfer: number;
-      format: ArchiveFormat;
+      format: ReceivedFormat;
       limits: ArchiveLimits;
       /** The path of the empty file to write, and the path it is moved to once it is checked. */
       temporary: string;

@@ -22,6 +22,7 @@ import { GraphqlStreams } from '../gateway/transports/graphql-streams.ts';
 import { graphqlRoutes } from '../gateway/transports/graphql.ts';
 import { healthRoute } from '../gateway/transports/health.ts';
 import { logRoutes } from '../gateway/transports/logs.ts';
+import { restoreUploadRoutes } from '../gateway/transports/restore-upload.ts';
 import { sourceRoutes } from '../gateway/transports/source.ts';
 import { Transfers } from '../gateway/transports/transfers.ts';
 import { uploadRoutes } from '../gateway/transports/upload.ts';
@@ -29,6 +30,7 @@ import type { Graphql } from '../graphql/graphql.ts';
 import { systemClock } from '../lib/clock.ts';
 import type { Tally } from '../lib/tally.ts';
 import type { Core } from './core.ts';
+import { proveKey } from './restores.ts';
 import type { ReadCounter } from '../mcp/reads.ts';
 import { type ServedMcp, serveMcp } from './mcp.ts';
 import { tables } from '../store/records/tables.ts';
@@ -150,6 +152,19 @@ export class Front {
         authorize,
         archiveBytes: config.maxUploadMb * 2 ** 20,
         transfers,
+        logger,
+      }),
+      ...restoreUploadRoutes({
+        bulk,
+        actors,
+        reader,
+        authenticate: (exchange) => callers.cookiePerson(exchange, { changes: true }),
+        authorize,
+        can,
+        proveKey,
+        artifactBytes: config.maxRestoreMb * 2 ** 20,
+        transfers,
+        clock: systemClock,
         logger,
       }),
       ...sourceRoutes({

@@ -25,3 +25,8 @@ export function restoreDeps({ config, reader, secrets, fetch, folders }: ActorPa
     },
   };
 }
+
+/** Throws RECOVERY_KEY_WRONG unless the key opens the artifact that begins like this. */
+export function proveKey(_head: Uint8Array, _recoveryKey: string): void {
+  throw new ServiceError('NOT_BUILT_YET', 'Encrypted artifacts cannot be restored yet.');
+}

@@ -69,6 +69,10 @@ const proofs: Record<keyof Config, [file: string, title: string]> = {
   instanceKey: [network, place],
   maxLogStreamsPerUser: [bounds, 'maxLogStreamsPerUser bounds the log streams of a person'],
   maxConsolesPerUser: [bounds, 'maxConsolesPerUser bounds the consoles of a person'],
+  maxRestoreMb: [
+    'unit/gateway/transports/restore-upload.test.ts',
+    'refuses a declared length above maxRestoreMb before a byte is read',
+  ],
   maxUploadMb: [bounds, 'maxUploadMb bounds an archive'],
   maxSockets: [network, 'maxSockets bounds the connections'],
   maxHeaderKb: [network, 'maxHeaderKb bounds the head of a request'],

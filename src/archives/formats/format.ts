@@ -2,6 +2,8 @@
 import { ServiceError } from '../../lib/errors.ts';
 
 export type ArchiveFormat = 'tar' | 'tar.gz' | 'zip';
+/** `bytes`: any file, of which only length and hash are taken. */
+export type ReceivedFormat = ArchiveFormat | 'bytes';
 
 const extensions: readonly (readonly [string, ArchiveFormat])[] = [
   ['.tar.gz', 'tar.gz'],

@@ -15,7 +15,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { MessagePort } from 'node:worker_threads';
 import { ServiceError } from '../../lib/errors.ts';
-import type { ArchiveFormat } from '../formats/format.ts';
+import type { ReceivedFormat } from '../formats/format.ts';
 import type { ArchiveLimits } from '../formats/limits.ts';
 import { asFailure, fromFailure } from '../failure.ts';
 import {
@@ -26,7 +26,7 @@ import {
 } from '../bulk-messages.ts';
 
 export interface ReceiveOptions {
-  format: ArchiveFormat;
+  format: ReceivedFormat;
   /** An existing folder, on the file system of the temporary one. */
   dir: string;
   /** The file's name in the folder. */

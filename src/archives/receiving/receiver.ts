@@ -73,13 +73,7 @@ export class Receiver {
 
   async run(): Promise<ReceivedFile | typeof calledOff> {
     try {
-      const { entries } = await inspectArchive({
-        format: this.#options.format,
-        limits: this.#options.limits,
-        source: this.#queue,
-        file: { read: (offset, length) => this.#read(offset, length) },
-        visitor: noVisitor,
-      });
+      const entries = await this.#inspect();
       // The archive may end before the last byte; the hash takes the rest as well.
       while ((await this.#queue.next()) !== null);
       await this.#file.sync();
@@ -98,6 +92,20 @@ export class Receiver {
     }
     await this.#remove();
     return calledOff;
+  }
+
+  /** The number of its entries. */
+  async #inspect(): Promise<number> {
+    const { format, limits } = this.#options;
+    if (format === 'bytes') return 0;
+    const { entries } = await inspectArchive({
+      format,
+      limits,
+      source: this.#queue,
+      file: { read: (offset, length) => this.#read(offset, length) },
+      visitor: noVisitor,
+    });
+    return entries;
   }
 
   async #read(offset: number, length: number): Promise<Uint8Array> {
