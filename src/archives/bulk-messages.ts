@@ -1,8 +1,8 @@
 /** Owns the messages to the threads that touch archives (`workers/tasks/bulk.ts`). All are plain data. */
 import type { MessagePort } from 'node:worker_threads';
-import type { PlainServiceError } from '../lib/errors.ts';
 import type { ArchiveFormat, ReceivedFormat } from './formats/format.ts';
 import type { ArchiveLimits } from './formats/limits.ts';
+import type { Failure } from '../workers/task-failure.ts';
 
 /**
  * The bytes of uploads travel in slots of memory that both threads see. A slot is as long as the most that
@@ -52,10 +52,6 @@ export type ReceiveReply =
   | { type: 'failed'; transfer: number; failure: Failure }
   | { type: 'aborted'; transfer: number };
 
-/** A refusal to report as it is, or a fault of ours to log. */
-export type Failure =
-  { kind: 'refused'; error: PlainServiceError } | { kind: 'fault'; message: string };
-
 /** Runs until the port closes: one thread sends many archives, each over a port of its own. */
 export interface SendTask {
   port: MessagePort;
@@ -67,16 +63,9 @@ export interface SendRequest {
   limits: ArchiveLimits;
   /** The time of the files in the zip, in milliseconds since the epoch. */
   modifiedMs: number;
-  /** The other side posts how many more bytes may come, and closes the port to cancel. */
+  /** See `workers/sending`. */
   port: MessagePort;
 }
-
-export type SendReply =
-  /** The archive fits into a zip: chunks follow. */
-  | { type: 'begun' }
-  | { type: 'chunk'; bytes: Uint8Array }
-  | { type: 'end' }
-  | { type: 'failed'; failure: Failure };
 
 export interface ExtractTask {
   archive: string;

@@ -59,12 +59,12 @@ export class RouteTable {
 }
 
 /**
- * The `Allow` value for a set of methods. HEAD goes with a constant GET. OPTIONS, which browsers send
+ * The `Allow` value for a set of methods. OPTIONS, which browsers send
  * before requests from other origins, does nothing to the resource and is not named.
  */
 function allow(entry: Entry): string {
   const methods = [...entry.methods.keys()].filter((method) => method !== 'OPTIONS');
-  if (entry.methods.get('GET')?.constant !== undefined) methods.push('HEAD');
+  if (headOf(entry, 'HEAD') !== undefined) methods.push('HEAD');
   return methods.sort().join(', ');
 }
 
@@ -78,10 +78,10 @@ function choose(entry: Entry, method: string, params: Readonly<Record<string, st
   return { kind: 'otherMethod', allow: allow(entry), path: entry.path };
 }
 
-/** HEAD is answered for constant routes, whose GET opens nothing. */
+/** HEAD is answered for constant routes, whose GET opens nothing, and for those that say so. */
 function headOf(entry: Entry, method: string): Route | undefined {
   const get = method === 'HEAD' ? entry.methods.get('GET') : undefined;
-  return get?.constant === undefined ? undefined : get;
+  return get?.constant !== undefined || get?.head === true ? get : undefined;
 }
 
 function isParameter(segment: string): boolean {

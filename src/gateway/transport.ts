@@ -20,6 +20,8 @@ export interface Route {
   path: string;
   /** The answer of a GET route that is the same for everybody; the log shows it at debug level only. */
   constant?: ConstantAnswer;
+  /** Whether a GET route answers HEAD, too: its handler runs, and its body is not sent. */
+  head?: true;
   /**
    * The name of this change in the activity; a mutation is recorded by its own name. Default: the method
    * and the path, unless the method is GET or OPTIONS. Null: the route changes nothing that is recorded, or
@@ -54,6 +56,8 @@ export interface LineNotes {
 export interface Exchange {
   readonly requestId: string;
   readonly method: Method;
+  /** Whether only the head of the answer is sent. */
+  readonly headOnly: boolean;
   /** The route's template. */
   readonly route: string;
   /** The client: the peer's address, or the address that a trusted proxy names. */
@@ -107,8 +111,11 @@ export interface Exchange {
   sendLent(status: number, headers: Headers, body: Uint8Array): void;
   json(status: number, value: unknown, headers?: Headers): void;
   problem(error: ServiceError): void;
-  /** Begins an answer of unknown length, such as `text/event-stream`. */
-  stream(status: number, headers: Headers): ResponseStream;
+  /**
+   * Begins an answer that is sent in chunks, such as `text/event-stream`. With a `length` the client is told how
+   * many bytes come, and the answer ends with the last of them. For HEAD the stream is closed at once.
+   */
+  stream(status: number, headers: Headers, length?: number): ResponseStream;
   /** Sets a header of whatever answer follows, such as `Set-Cookie`. Repeats are kept. */
   addHeader(name: string, value: string): void;
 }

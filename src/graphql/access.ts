@@ -7,11 +7,22 @@
  * 2. Who is not signed in gets UNAUTHENTICATED, whatever exists.
  */
 import type { ActorRef, AskOptions, Protocol } from '../actors/runtime/actor.ts';
-import { actingTeam, authorize, can, type Need, type Resource } from '../auth/rights/authorize.ts';
+import {
+  actingTeam,
+  authorize,
+  can,
+  type Need,
+  type Resource,
+  seesWhole,
+} from '../auth/rights/authorize.ts';
+import { resourceOfBackup } from '../auth/rights/backup-resource.ts';
 import type { SignedIn } from '../auth/callers/principal.ts';
 import { ServiceError } from '../lib/errors.ts';
 import type {
   AppRecord,
+  BackupRunRecord,
+  BackupScheduleRecord,
+  BackupTarget,
   DatabaseRecord,
   DeploymentRecord,
   DestinationRecord,
@@ -91,6 +102,49 @@ export const requireDestination: Require<DestinationRecord> = (context, id, need
   if (destination?.teamId === teamId) return destination;
   throw new ServiceError('NOT_FOUND', 'No such destination.');
 };
+
+type OfTarget = BackupTarget & { teamId: string };
+
+const requireOfTarget =
+  <R extends OfTarget>(what: string, table: Table<R>): Require<R> =>
+  (context, id, need) => {
+    const record = findOfTarget(context, table, id);
+    if (record === null) throw new ServiceError('NOT_FOUND', `No such ${what}.`);
+    const { reader } = context.read;
+    authorize(reader, context.principal, need, resourceOfBackup(reader, record));
+    return record;
+  };
+
+/** Runs and schedules belong to an app or a database, also one in trash, or gone for good. */
+export const requireBackupRun = requireOfTarget<BackupRunRecord>('backup', tables.backupRuns);
+export const requireBackupSchedule = requireOfTarget<BackupScheduleRecord>(
+  'schedule',
+  tables.backupSchedules,
+);
+
+export function findBackupRun(context: GraphContext, id: string): Readonly<BackupRunRecord> | null {
+  return findOfTarget(context, tables.backupRuns, id);
+}
+
+function findOfTarget<R extends OfTarget>(
+  context: GraphContext,
+  table: Table<R>,
+  id: string,
+): Readonly<R> | null {
+  const { reader } = context.read;
+  const found = visible(context, reader.get(table, id), (record) =>
+    resourceOfBackup(reader, record),
+  );
+  return found !== null && seesBackup(context, found) ? found : null;
+}
+
+/** For a principal that sees the team: whether it sees the backups of this target. */
+export function seesBackup({ read, principal }: GraphContext, of: Readonly<OfTarget>): boolean {
+  const resource = resourceOfBackup(read.reader, of);
+  // What is left of something that is gone lies in no folder and no scope but the whole team.
+  if (resource.kind === 'team') return seesWhole(read.reader, principal, of.teamId);
+  return can(read.reader, principal, null, resource);
+}
 
 /** The team of a folder, or without one the acting team; its id. */
 export function requirePlace(

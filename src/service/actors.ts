@@ -4,6 +4,8 @@ import { accountActorDefinition } from '../actors/account/actor.ts';
 import { activityActorDefinition } from '../actors/activity/actor.ts';
 import { appDefinition } from '../actors/app/app-actor.ts';
 import { type AppDeps, appDefaults } from '../actors/app/deps.ts';
+import { backupsDefinition } from '../actors/backup/backups-actor.ts';
+import type { BackupDeps } from '../actors/backup/deps.ts';
 import { BuildQueue } from '../actors/app/deploying/build-queue.ts';
 import { databaseDefinition } from '../actors/database/database-actor.ts';
 import { type DatabaseDeps, databaseDefaults } from '../actors/database/deps.ts';
@@ -42,6 +44,7 @@ export interface ActorParts {
   bulk: BulkPool;
   folders: DataFolders;
   appsRoot: AppsRoot;
+  backups: BackupDeps;
   /** The way to addresses that callers name. */
   fetch: GuardedFetch;
   /** Prepares the tools that programs of the machine need. */
@@ -59,6 +62,7 @@ export function registerActors(actors: Pick<ActorRuntime, 'register'>, parts: Ac
   actors.register(appDefinition(appDeps(parts)));
   actors.register(databaseDefinition(databaseDeps(parts)));
   actors.register(destinationActorDefinition({ ...parts, roots: parts.config }));
+  actors.register(backupsDefinition(parts.backups));
 }
 
 /** The folders for programs of the machine. */

@@ -5,18 +5,21 @@
  * 2. `drain` ends streams, lets requests in flight finish and refuses uploads; `close` releases everything.
  */
 import { activityLog } from '../actors/activity/protocol.ts';
+import type { Principal } from '../auth/callers/principal.ts';
 import { authorize, can } from '../auth/rights/authorize.ts';
+import { ArtifactSender } from '../backups/sending/artifact-sender.ts';
 import type { ConsoleDoor } from '../consoles/console-door.ts';
 import { StreamSessions } from '../logs/viewers/sessions.ts';
 import type { CloseOutcome, SharedStreams, StreamRoom } from '../logs/viewers/stream-room.ts';
 import { setVariable } from '../config.ts';
 import type { LineSink } from '../gateway/access-log.ts';
 import { auditedRoutes } from '../gateway/audited.ts';
-import type { Route } from '../gateway/transport.ts';
+import type { Exchange, Route } from '../gateway/transport.ts';
 import { type MetricFamily, singleSample } from '../gateway/metrics-text.ts';
 import type { Metrics } from '../gateway/metrics.ts';
 import { Gateway, type SharedPort } from '../gateway/server.ts';
 import { attachRoutes } from '../gateway/transports/attach.ts';
+import { backupDownloadRoutes } from '../gateway/transports/backup-download.ts';
 import { deployHookRoutes } from '../gateway/transports/deploy-hook.ts';
 import { GraphqlStreams } from '../gateway/transports/graphql-streams.ts';
 import { graphqlRoutes } from '../gateway/transports/graphql.ts';
@@ -24,7 +27,7 @@ import { healthRoute } from '../gateway/transports/health.ts';
 import { logRoutes } from '../gateway/transports/logs.ts';
 import { restoreUploadRoutes } from '../gateway/transports/restore-upload.ts';
 import { sourceRoutes } from '../gateway/transports/source.ts';
-import { Transfers } from '../gateway/transports/transfers.ts';
+import { backupLimits, Transfers } from '../gateway/transports/transfers.ts';
 import { uploadRoutes } from '../gateway/transports/upload.ts';
 import type { Graphql } from '../graphql/graphql.ts';
 import { systemClock } from '../lib/clock.ts';
@@ -64,6 +67,7 @@ export class Front {
   readonly #graphqlStreams: GraphqlStreams;
   readonly #sessions: StreamSessions;
   readonly #mcp: ServedMcp;
+  readonly #artifacts: ArtifactSender;
 
   constructor(options: FrontOptions) {
     this.#options = options;
@@ -76,6 +80,7 @@ export class Front {
     });
     this.#sessions = newSessions(core, shared?.logStreams);
     this.#mcp = serveMcp(core, graphql, options.reads, shared?.underWay);
+    this.#artifacts = new ArtifactSender({ logger: core.logger, clock: systemClock });
     this.#gateway = this.#createGateway();
     metrics.register(() => [...this.#families(), ...this.#mcp.families()]);
     this.#gateway.onDrain(async () => {
@@ -96,6 +101,7 @@ export class Front {
 
   async close(): Promise<void> {
     await this.#gateway.close();
+    await this.#artifacts.close();
   }
 
   /** Closes a log stream of this thread. */
@@ -174,14 +180,19 @@ export class Front {
         reader,
         authenticate: (exchange) => callers.cookiePerson(exchange, { changes: false }),
         authorize,
-        note: (exchange, principal) => {
-          const { address } = exchange;
-          const userAgent = exchange.header('user-agent');
-          const caller = { principal, address, userAgent, targetId: exchange.param('id') };
-          return core.audit.during({ action: 'read_source', ...caller, always: true }, () =>
-            actors.ask(activityLog, { type: 'note' }),
-          );
-        },
+        note: (exchange, principal) =>
+          this.#noteRead(exchange, principal, 'read_source', exchange.param('id')),
+      }),
+      ...backupDownloadRoutes({
+        artifacts: this.#artifacts,
+        roots: config,
+        secrets: ground.secrets,
+        transfers: new Transfers(this.#options.shared?.underWay, backupLimits),
+        reader,
+        authenticate: (exchange) => callers.cookiePerson(exchange, { changes: false }),
+        authorize,
+        note: (exchange, principal) =>
+          this.#noteRead(exchange, principal, 'download_backup', exchange.param('runId')),
       }),
       ...logRoutes({
         reader,
@@ -195,6 +206,21 @@ export class Front {
       ...attachRoutes({ reader, consoles, callers, authorize }),
       ...this.#mcp.routes,
     ];
+  }
+
+  /** Resolves when the activity holds that this request reads what the target is. */
+  #noteRead(
+    exchange: Exchange,
+    principal: Principal,
+    action: string,
+    targetId: string,
+  ): Promise<unknown> {
+    const { audit, ground } = this.#options.core;
+    const caller = { principal, address: exchange.address, targetId };
+    const userAgent = exchange.header('user-agent');
+    return audit.during({ action, ...caller, userAgent, always: true }, () =>
+      ground.actors.ask(activityLog, { type: 'note' }),
+    );
   }
 
   #families(): MetricFamily[] {

@@ -20,6 +20,7 @@ import { LiveLogs } from '../logs/live/live-logs.ts';
 import { DriverWatch } from '../logs/live/driver-watch.ts';
 import type { Config } from '../config.ts';
 import { registerActors } from './actors.ts';
+import { BackupParts } from './backup-parts.ts';
 import { type DataFolders, dataFolders } from './data-folders.ts';
 import type { Driver } from '../drivers/driver.ts';
 import { type AppsRoot, prepareAppsRoot } from '../drivers/process/apps-root.ts';
@@ -28,6 +29,7 @@ import { createProcessDriver } from '../drivers/process/process-driver.ts';
 import { prepareToolchain } from '../drivers/process/toolchain.ts';
 import { AddressPolicy } from '../lib/address-policy.ts';
 import { systemClock } from '../lib/clock.ts';
+import { ServiceError } from '../lib/errors.ts';
 import { GuardedFetch } from '../lib/guarded-fetch.ts';
 import type { Logger } from '../lib/log.ts';
 import {
@@ -131,6 +133,7 @@ export class Platform {
   readonly #servers: ServerWatch;
   readonly #sampler: UsageSampler;
   readonly #leftovers: Leftovers;
+  readonly #backups: BackupParts;
   #cancelRetention: () => void = () => undefined;
   #toolsReady: Promise<unknown> | undefined;
   #asking: Promise<boolean> | undefined;
@@ -176,10 +179,19 @@ export class Platform {
     const samples = new MetricsWriter(this.folders.metrics);
     this.#sampler = new UsageSampler({ driver, writer: samples, clock, logger });
     const { secrets, fetch } = this;
-    this.#leftovers = new Leftovers({ reader: store, logger, secrets, fetch, roots: config });
+    this.#backups = new BackupParts({
+      ...{ config, reader: store, clock, logger, secrets, fetch },
+      sourceOf: ({ kind }) =>
+        Promise.reject(new ServiceError('NOT_BUILT_YET', `No ${kind} can be backed up yet.`)),
+    });
+    const { writing } = this.#backups;
+    this.#leftovers = new Leftovers({
+      ...{ reader: store, logger, secrets, fetch, writing, roots: config },
+    });
     registerActors(actors, {
       ...{ config, clock, logger, driver, streams, reader: store },
       ...{ secrets, fetch, bulk: this.bulk, folders: this.folders, appsRoot: this.appsRoot },
+      backups: this.#backups.deps,
       prepareTools: () => this.#tools(),
     });
   }
@@ -210,6 +222,7 @@ export class Platform {
     await this.#sampler.start();
     this.isolation.start();
     void this.#leftovers.remove();
+    this.#backups.start(this.actors.inside);
     this.#retain();
     logger.info({ appsRoot: this.appsRoot.appsRoot }, 'platform_started');
   }
@@ -232,6 +245,7 @@ export class Platform {
     this.#place.close();
     this.#sampler.close();
     await this.actors.close();
+    await this.#backups.close();
     await this.#writer.close();
     await this.bulk.close();
     await this.driver.close();

@@ -55,6 +55,8 @@ export interface ForwardedHost extends FailureHost {
 export class ForwardedExchange extends BaseExchange {
   readonly requestId: string;
   readonly method: Method;
+  /** HEAD is answered on the thread of its client. */
+  readonly headOnly = false;
   readonly route: string;
   readonly address: string;
   readonly fromLoopback: boolean;

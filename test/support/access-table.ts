@@ -4,6 +4,7 @@
  * without a field or a route.
  */
 import type { Capability } from '../../src/lib/capabilities.ts';
+import { beginBackup, endedRun, makeSchedule } from './backups-over-graphql.ts';
 import { emailOf, inTeam, join, makeDatabase, makeRole, userIdOf } from './access-world.ts';
 import type { Caller, Place, Things, World } from './access-world.ts';
 
@@ -85,6 +86,21 @@ const destinationMade = async ({ world, place, unique }: Ask): Promise<string> =
     inTeam(place.teamId),
   );
   return createDestination.id;
+};
+
+const backupSchedule = async (ask: Ask): Promise<string> => {
+  const { things, place, world } = ask;
+  const of = { appId: things.appId, destinationId: await destinationMade(ask) };
+  return await makeSchedule(world.maker, of, inTeam(place.teamId));
+};
+
+/** A backup that has ended. */
+const backupRun = async (ask: Ask): Promise<string> => {
+  const { things, place, world } = ask;
+  const header = inTeam(place.teamId);
+  const of = { appId: things.appId, destinationId: await destinationMade(ask) };
+  const { id } = await beginBackup(world.maker, of, header);
+  return (await endedRun(world.maker, id, header)).id;
 };
 
 const inviteMade = async ({ world, place, unique }: Ask): Promise<string> => {
@@ -226,6 +242,17 @@ export const fields: readonly FieldLine[] = [
   { field: 'Query.mcpSettings', need: null, on: 'team', ask: () => 'mcpSettings { enabled }' },
   { field: 'Mutation.setMcpSettings', need: 'manage_team', on: 'team', ask: () => 'setMcpSettings(enabled: true) { enabled }' },
 
+  // Backups.
+  { field: 'Query.backupRuns', need: null, on: 'team', ask: () => 'backupRuns { nodes { id } }' },
+  { field: 'Query.backupRun', need: null, on: 'thing', fresh: backupRun, nullable: true, ask: ({ things }) => `backupRun(id: "$fresh|${things.backupRunId}") { id }` },
+  { field: 'Query.backupSchedules', need: null, on: 'team', ask: () => 'backupSchedules { id }' },
+  { field: 'Mutation.runBackup', need: 'manage_backups', on: 'thing', fresh: destinationMade, ask: ({ things }) => `runBackup(appId: "${things.appId}", destinationId: "$fresh") { id }` },
+  { field: 'Mutation.runBackup', need: 'manage_backups', on: 'thing', fresh: destinationMade, ask: ({ things }) => `runBackup(databaseId: "${things.databaseId}", destinationId: "$fresh") { id }` },
+  { field: 'Mutation.cancelBackupRun', need: 'manage_backups', on: 'thing', fresh: backupRun, ask: ({ things }) => `cancelBackupRun(id: "$fresh|${things.backupRunId}")` },
+  { field: 'Mutation.deleteBackupRun', need: 'manage_backups', on: 'thing', fresh: backupRun, ask: ({ things }) => `deleteBackupRun(runId: "$fresh|${things.backupRunId}")` },
+  { field: 'Mutation.createBackupSchedule', need: 'manage_backups', on: 'thing', fresh: destinationMade, ask: ({ things }) => `createBackupSchedule(input: { appId: "${things.appId}", destinationId: "$fresh", cron: "@yearly" }) { id }` },
+  { field: 'Mutation.updateBackupSchedule', need: 'manage_backups', on: 'thing', fresh: backupSchedule, ask: ({ things }) => `updateBackupSchedule(id: "$fresh|${things.backupScheduleId}", keep: 3) { id }` },
+  { field: 'Mutation.deleteBackupSchedule', need: 'manage_backups', on: 'thing', fresh: backupSchedule, ask: ({ things }) => `deleteBackupSchedule(id: "$fresh|${things.backupScheduleId}")` },
   // Destinations of backups.
   { field: 'Query.backupDestinations', need: null, on: 'team', ask: () => 'backupDestinations { id endpoint }' },
   { field: 'Mutation.createDestination', need: 'manage_backup_destinations', on: 'team', ask: ({ unique }) => `createDestination(input: { name: "${unique}", kind: server }) { id }` },

@@ -9,6 +9,7 @@ import assert from 'node:assert/strict';
 import { capabilities } from '../../src/lib/capabilities.ts';
 import type { Capability } from '../../src/lib/capabilities.ts';
 import { lockOut } from './authenticator-app.ts';
+import { beginBackup, makeDestination, makeSchedule } from './backups-over-graphql.ts';
 import { archiveOf, owner } from './gangway-client.ts';
 import type { Client } from './gangway-client.ts';
 import { Gangway } from './gangway.ts';
@@ -28,6 +29,9 @@ export interface Things {
   /** Stopped, and one in trash. */
   databaseId: string;
   trashedDatabaseId: string;
+  /** Of the app. */
+  backupRunId: string;
+  backupScheduleId: string;
 }
 
 export interface Place {
@@ -243,7 +247,13 @@ async function furnish(gangway: Gangway, teamId: string): Promise<Place> {
     const trashedDatabaseId = await makeDatabase(client, `${name} gone data`, folderId);
     await client.must('mutation($id: ID!) { deleteDatabase(id: $id) }', { id: trashedDatabaseId });
     const apps = { appId: app.id, hookPath, deploymentId, trashedId };
-    return { folderId, ...apps, databaseId, trashedDatabaseId };
+    const headers = inTeam(teamId);
+    const destinationId = await makeDestination(client, name, { headers });
+    const of = { appId: app.id, destinationId };
+    const { id: backupRunId } = await beginBackup(client, of, headers);
+    const backupScheduleId = await makeSchedule(client, of, headers);
+    const backups = { backupRunId, backupScheduleId };
+    return { folderId, ...apps, databaseId, trashedDatabaseId, ...backups };
   };
   const lent = await things('Lent');
   const kept = await things('Kept');

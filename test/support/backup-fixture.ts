@@ -117,11 +117,12 @@ export class BackupFixture {
         ...{ reader: store, clock, logger, turns: this.turns, writing: new Set() },
         teamOfDestination: (id) => (id === destinationId && !this.#isGone ? 'team_one' : null),
         openDestination: () => ({ destination, recipient: null }),
-        sourceOf: () => ({
-          kind: 'postgresql',
-          ending: 'dump',
-          read: (signal) => this.dump(signal),
-        }),
+        sourceOf: () =>
+          Promise.resolve({
+            kind: 'postgresql',
+            ending: 'dump',
+            read: (signal) => this.dump(signal),
+          }),
         pack: packed,
         options: { ...backupDefaults, deadlineMs: 3_600_000, jitterMs: 0, ...this.#options },
       }),

@@ -31,6 +31,7 @@ const gateways: [string, string] = [
 ];
 
 /** File below `test/`, and the title of the test. */
+const backups = 'unit/service/backup-parts.test.ts';
 const proofs: Record<keyof Config, [file: string, title: string]> = {
   host: [network, 'host and port say where it listens'],
   port: [network, 'host and port say where it listens'],
@@ -86,6 +87,9 @@ const proofs: Record<keyof Config, [file: string, title: string]> = {
   logMaxDays: [bounds, logs],
   activityDays: [bounds, activity],
   activityMaxPerTeam: [bounds, activity],
+  backupConcurrency: [backups, 'backupConcurrency lets so many backups go on at once'],
+  backupTimeoutMinutes: [backups, 'backupTimeoutMinutes end a backup that takes longer'],
+  backupJitterSeconds: [backups, 'backupJitterSeconds bound how much later a schedule begins'],
   buildConcurrency: [bounds, builds],
   buildTimeoutMinutes: [bounds, builds],
   healthTimeoutSeconds: [bounds, health],

@@ -3,6 +3,7 @@
  * that is not listed here is still recorded, without a name.
  */
 import type { Reader } from '../../store/reader-and-journal.ts';
+import type { BackupRunRecord, BackupScheduleRecord } from '../../store/records/records.ts';
 import type { Change, Key, Table } from '../../store/records/table.ts';
 import { tables } from '../../store/records/tables.ts';
 
@@ -61,6 +62,10 @@ const ofChanges = [
 export function subjectOf(reader: Reader, id: string): Subject | null {
   const prefix = id.slice(0, id.indexOf('_'));
   if (prefix === 'dpl') return deploymentSubject(reader, id);
+  if (prefix === 'run') return backupSubject(reader, 'backup', reader.get(tables.backupRuns, id));
+  if (prefix === 'sch') {
+    return backupSubject(reader, 'backup-schedule', reader.get(tables.backupSchedules, id));
+  }
   // A person's id may be better-auth's or ours.
   return byPrefix[prefix]?.find(reader, id) ?? people.find(reader, ['user', id]);
 }
@@ -70,6 +75,16 @@ function deploymentSubject(reader: Reader, id: string): Subject | null {
   if (deployment === undefined) return null;
   const name = reader.get(tables.apps, deployment.appId)?.name ?? '';
   return subject('deployment', { id, name }, deployment.teamId);
+}
+
+function backupSubject(
+  reader: Reader,
+  kind: string,
+  of: Readonly<BackupRunRecord> | Readonly<BackupScheduleRecord> | undefined,
+): Subject | null {
+  if (of === undefined) return null;
+  const name = subjectOf(reader, of.targetId)?.text.replace(/^\S+ ?/, '') ?? '';
+  return subject(kind, { id: of.id, name }, of.teamId);
 }
 
 /** The subject of a commit when the request named none: the first record that it makes, or changes. */
@@ -88,7 +103,7 @@ export function subjectOfActor(reader: Reader, address: string): Subject | null 
   const colon = address.indexOf(':');
   const [kind, id] = [address.slice(0, colon), address.slice(colon + 1)];
   if (kind === 'instance') return subject('instance', { id, name: '' }, null);
-  return named.has(kind) ? subjectOf(reader, id) : null;
+  return named.has(kind) || kind === 'backups' ? subjectOf(reader, id) : null;
 }
 
 function kindOf<R>(table: Table<R>, make: (record: Readonly<R>) => Subject | null): Kind {

@@ -4,6 +4,7 @@
  * 1. The record says that something may lie at the destination before anything does.
  * 2. What a run leaves is removed only once nothing of it writes any more.
  */
+import { probeKey } from '../../backups/destinations/probe.ts';
 import { type Artifact, verifyArtifact, writeArtifact } from '../../backups/runs/artifact.ts';
 import { untilAborted } from '../../backups/runs/until-aborted.ts';
 import { ServiceError } from '../../lib/errors.ts';
@@ -26,7 +27,7 @@ export async function makeArtifact(
   const run = backups.run(runId);
   const { destination, recipient } = deps.openDestination(run.destinationId);
   const encrypted = recipient !== null;
-  const source = deps.sourceOf(target, { encrypted });
+  const source = await untilAborted(deps.sourceOf(target, { encrypted }), signal);
   const key = keyOf(backups.require(), run, `${source.ending}.gz${encrypted ? '.age' : ''}`);
   const save = (patch: Partial<BackupRunRecord>): Promise<unknown> =>
     backups.context.report(() => backups.saveRun(backups.run(runId), patch), signal);
@@ -62,7 +63,7 @@ export async function removeArtifact(
     await ending.catch(() => undefined);
     const { destination } = deps.openDestination(destinationId);
     await destination.remove(key, signal);
-    await destination.sweep((other) => deps.writing.has(other), signal);
+    await destination.sweep((other) => isBeingWritten(deps.writing, other), signal);
   };
   try {
     await untilAborted(remove(), signal);
@@ -73,6 +74,11 @@ export async function removeArtifact(
   } finally {
     cancel();
   }
+}
+
+/** Whether what is begun under this key is no leftover: of a run, or of a test of the destination. */
+export function isBeingWritten(writing: ReadonlySet<string>, key: string): boolean {
+  return key === probeKey || writing.has(key);
 }
 
 /** Such as `shop-20261123T030000Z-run_….tar.gz`. */

@@ -13,6 +13,11 @@ export interface OpenDestination {
   recipient: string | null;
 }
 
+export interface SourceOptions {
+  /** Whether nobody but the owner of the recovery key reads the artifact: secrets may be in it. */
+  encrypted: boolean;
+}
+
 export interface BackupOptions {
   /** For one run, from its turn on. */
   deadlineMs: number;
@@ -43,12 +48,12 @@ export interface BackupDeps {
   teamOfDestination: (destinationId: string) => string | null;
   /** Throws NOT_FOUND. */
   openDestination: (destinationId: string) => OpenDestination;
-  /** Throws what keeps the target from being backed up, such as NOT_RUNNING. */
-  sourceOf: (target: BackupTarget, options: { encrypted: boolean }) => Source;
+  /** Rejects with what keeps the target from being backed up, such as NOT_RUNNING. */
+  sourceOf: (target: BackupTarget, options: SourceOptions) => Promise<Source>;
   /** The artifact of a dump: compressed, and encrypted for the recipient. */
   pack: (bytes: AsyncIterable<Uint8Array>, recipient: string | null) => AsyncIterable<Uint8Array>;
   turns: RunTurns;
-  /** The keys that runs are writing, over all targets. */
+  /** The keys that runs are writing, over all targets: these are no leftovers. */
   writing: Set<string>;
   options: BackupOptions;
 }

@@ -76,6 +76,7 @@ function handlersOf(
     },
     delete: async () => {
       const record = found();
+      mustBeUnused(reader, id);
       await context.commit([take(tables.destinations, id)]);
       if (record.bucket === null) {
         // What is kept there stays, and so does a folder that cannot be reached.
@@ -94,6 +95,22 @@ function handlersOf(
       throw new ServiceError('CONFLICT', 'Backups of this destination are not encrypted.');
     },
   };
+}
+
+/** CONFLICT while backups come here, or will. */
+function mustBeUnused(reader: Reader, id: string): void {
+  const schedules = reader.count(tables.backupSchedules, 'destination', [id]);
+  if (schedules > 0) {
+    const words = schedules === 1 ? 'A schedule uses' : `${String(schedules)} schedules use`;
+    throw new ServiceError('CONFLICT', `${words} this destination: delete them first.`);
+  }
+  const open = reader.list(tables.backupRuns, 'open', [], { limit: Infinity });
+  if (open.some((run) => run.destinationId === id && run.finishedAtMs === null)) {
+    throw new ServiceError(
+      'CONFLICT',
+      'A backup to this destination is under way: cancel it first.',
+    );
+  }
 }
 
 async function newRecord(

@@ -3,13 +3,13 @@
  * start, one destination after the other.
  */
 import { openDestination } from '../../backups/destinations/open.ts';
-import { probeKey } from '../../backups/destinations/probe.ts';
 import type { GuardedFetch } from '../../lib/guarded-fetch.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { Reader } from '../../store/reader-and-journal.ts';
 import type { DestinationRecord } from '../../store/records/records.ts';
 import { tables } from '../../store/records/tables.ts';
 import type { SecretBox } from '../workload/deps.ts';
+import { isBeingWritten } from '../backup/backup-work.ts';
 import { placeOf, type ServerRoots } from './place.ts';
 
 export interface LeftoverParts {
@@ -18,6 +18,8 @@ export interface LeftoverParts {
   secrets: SecretBox;
   fetch: GuardedFetch;
   roots: ServerRoots;
+  /** The keys that runs are writing. */
+  writing: ReadonlySet<string>;
 }
 
 const eachMs = 30_000;
@@ -45,10 +47,10 @@ export class Leftovers {
   }
 
   async #sweep(record: Readonly<DestinationRecord>): Promise<void> {
-    const { fetch, roots, secrets } = this.#parts;
+    const { fetch, roots, secrets, writing } = this.#parts;
     const destination = openDestination(placeOf(record, roots, secrets), { fetch });
     const signal = AbortSignal.any([this.#end.signal, AbortSignal.timeout(eachMs)]);
     // A test may be under way; what one left goes with the next.
-    await destination.sweep((key) => key === probeKey, signal);
+    await destination.sweep((key) => isBeingWritten(writing, key), signal);
   }
 }

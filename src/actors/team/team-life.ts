@@ -102,6 +102,8 @@ function everythingOf({ id, reader, context }: Team): Change[] {
       .flatMap((invite) => inviteEnd(context, invite)),
     ...allOf(tables.tokens, 'team'),
     ...allOf(tables.registries, 'team'),
+    ...allOf(tables.backupRuns, 'team'),
+    ...allOf(tables.backupSchedules, 'team'),
     ...allOf(tables.destinations, 'team'),
     ...allOf(tables.folders, 'team'),
     ...allOf(tables.roles, 'team'),

@@ -4,7 +4,7 @@
  */
 import { ServiceError } from '../../lib/errors.ts';
 import { newId } from '../../lib/ids.ts';
-import { type Change, insert, remove } from '../../store/records/table.ts';
+import { type Change, insert, remove, removeAll } from '../../store/records/table.ts';
 import type { TrashRecord } from '../../store/records/records.ts';
 import { tables } from '../../store/records/tables.ts';
 import type { MessageOf, Protocol } from '../runtime/actor.ts';
@@ -51,10 +51,16 @@ export function trashHandlers<
     const cleared = context.clearAlarm(alarmName);
     return item === undefined ? [cleared] : [cleared, remove(tables.trash, item.id)];
   };
+  /** Its backups stay: they are what it can be brought back from. */
+  const schedules = (): Change[] =>
+    removeAll(
+      tables.backupSchedules,
+      reader.list(tables.backupSchedules, 'target', [core.id], { limit: Infinity }),
+    );
   const purge = async (): Promise<void> => {
     const record = trashed();
     const parts = await empty(record);
-    await context.commit([...parts, ...leave(), remove(kind.table, core.id)]);
+    await context.commit([...parts, ...leave(), ...schedules(), remove(kind.table, core.id)]);
     core.adopt(null);
   };
   return {

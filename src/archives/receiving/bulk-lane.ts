@@ -17,7 +17,7 @@ import type { MessagePort } from 'node:worker_threads';
 import { ServiceError } from '../../lib/errors.ts';
 import type { ReceivedFormat } from '../formats/format.ts';
 import type { ArchiveLimits } from '../formats/limits.ts';
-import { asFailure, fromFailure } from '../failure.ts';
+import { asFailure, fromFailure } from '../../workers/task-failure.ts';
 import {
   type ReceivedFile,
   type ReceiveReply,

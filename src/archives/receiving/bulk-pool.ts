@@ -14,12 +14,13 @@ import { ServiceError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { ArchiveFormat } from '../formats/format.ts';
 import { type ArchiveLimits, archiveLimits } from '../formats/limits.ts';
-import { fromFailure } from '../failure.ts';
+import { fromFailure } from '../../workers/task-failure.ts';
+import { SendingLane } from '../../workers/sending/lane.ts';
 import { BulkLane, type IncomingFile, type ReceiveOptions } from './bulk-lane.ts';
-import { ZipLane, type ZipRequest } from '../sending/zip-lane.ts';
 import {
   type ExtractReply,
   type ExtractTask,
+  type SendRequest,
   type SendTask,
   type ServeTask,
   slotBytes,
@@ -64,6 +65,10 @@ const defaults = {
   idleMs: 30_000,
 };
 
+type ZipRequest = Omit<SendRequest, 'port'>;
+
+const zipWindowBytes = 512 * 1024;
+
 export interface ExtractOptions {
   /** User and group id of the written files; null or absent: the process's own. */
   uid?: number | null;
@@ -84,7 +89,7 @@ export class BulkPool {
   readonly #lanes: BulkLane[] = [];
   readonly #waiting: (() => void)[] = [];
   #extracting = 0;
-  #sending: ZipLane | null = null;
+  #sending: SendingLane<ZipRequest> | null = null;
   #pool: Promise<Piscina> | null = null;
   #closed: Promise<void> | null = null;
 
@@ -102,7 +107,7 @@ export class BulkPool {
     return this.#lane(pool).receive(options);
   }
 
-  /** A stored archive as a zip: see ZipLane. Throws SHUTTING_DOWN, too. */
+  /** A stored archive as a zip. Rejects with SOURCE_TOO_LARGE, ARCHIVE_* and SHUTTING_DOWN. */
   async send(
     request: Omit<ZipRequest, 'limits'>,
     signal: AbortSignal,
@@ -110,7 +115,7 @@ export class BulkPool {
     const pool = await this.#start();
     if (this.#closed !== null) throw shuttingDown();
     this.#sending ??= this.#newZipLane(pool);
-    return this.#sending.send({ ...request, limits: this.#limits }, signal);
+    return this.#sending.send({ ...request, limits: this.#limits }, zipWindowBytes, signal);
   }
 
   /**
@@ -219,14 +224,14 @@ export class BulkPool {
     return lane;
   }
 
-  #newZipLane(pool: Piscina): ZipLane {
+  #newZipLane(pool: Piscina): SendingLane<ZipRequest> {
     const { port1, port2 } = new MessageChannel();
     const { logger } = this.#options;
     const end = (): void => {
       if (this.#sending === lane) this.#sending = null;
       lane.close();
     };
-    const lane: ZipLane = new ZipLane(
+    const lane: SendingLane<ZipRequest> = new SendingLane(
       port1,
       this.#whenIdle(() => lane.open === 0, end),
     );

@@ -8,33 +8,28 @@
  * 3. When the port closes, the file is closed and nothing more is read.
  */
 import { type FileHandle, open } from 'node:fs/promises';
-import type { MessagePort } from 'node:worker_threads';
 import { ServiceError } from '../../lib/errors.ts';
 import { type ByteSource, fileSource } from '../formats/byte-reader.ts';
 import { inspectArchive } from '../formats/inspect.ts';
-import { asFailure } from '../failure.ts';
-import type { SendReply, SendRequest } from '../bulk-messages.ts';
+import type { SendRequest } from '../bulk-messages.ts';
+import { type Outlet, sendThrough } from '../../workers/sending/outlet.ts';
 import { ZipPlan, ZipWriter } from './zip-writer.ts';
 
 const readBytes = 16 * 1024;
 const chunkBytes = 64 * 1024;
 
-class CalledOff extends Error {}
-
 export async function sendArchive(request: SendRequest): Promise<void> {
-  const outlet = new Outlet(request.port);
-  try {
-    const file = await open(request.archive, 'r');
+  await sendThrough(request.port, async (outlet) => {
+    const file = await open(request.archive, 'r').catch((error: unknown) => {
+      throw isGone(error) ? replaced(error) : error;
+    });
     try {
       if (request.format === 'zip') await sendFile(file, outlet);
       else await sendPacked(file, request, outlet);
     } finally {
       await file.close();
     }
-    outlet.end();
-  } catch (error) {
-    if (!(error instanceof CalledOff)) outlet.fail(isGone(error) ? replaced(error) : error);
-  }
+  });
 }
 
 async function sendFile(file: FileHandle, outlet: Outlet): Promise<void> {
@@ -95,70 +90,4 @@ function pacedSource(file: FileHandle, outlet: Outlet): ByteSource {
       return source.next();
     },
   };
-}
-
-class Outlet {
-  readonly #port: MessagePort;
-  #room = 0;
-  #isClosed = false;
-  #wake: () => void = () => undefined;
-  #chunk = Buffer.allocUnsafeSlow(chunkBytes);
-  #filled = 0;
-
-  constructor(port: MessagePort) {
-    this.#port = port;
-    port.on('message', (bytes: number) => {
-      this.#room += bytes;
-      this.#wake();
-    });
-    port.on('close', () => {
-      this.#isClosed = true;
-      this.#wake();
-    });
-  }
-
-  /** Resolves when more may be written. Throws CalledOff. */
-  async room(): Promise<void> {
-    while (this.#room <= 0 && !this.#isClosed) {
-      await new Promise<void>((resolve) => (this.#wake = resolve));
-    }
-    if (this.#isClosed) throw new CalledOff();
-  }
-
-  begin(): void {
-    this.#post({ type: 'begun' });
-  }
-
-  /** Copies the bytes. */
-  write(bytes: Uint8Array): void {
-    for (let done = 0; done < bytes.length;) {
-      const piece = bytes.subarray(done, done + chunkBytes - this.#filled);
-      this.#chunk.set(piece, this.#filled);
-      this.#filled += piece.length;
-      done += piece.length;
-      if (this.#filled === chunkBytes) this.#flush();
-    }
-  }
-
-  end(): void {
-    this.#flush();
-    this.#post({ type: 'end' });
-  }
-
-  fail(error: unknown): void {
-    this.#post({ type: 'failed', failure: asFailure(error) });
-  }
-
-  #flush(): void {
-    const bytes = this.#chunk.subarray(0, this.#filled);
-    if (bytes.length === 0) return;
-    this.#room -= bytes.length;
-    this.#post({ type: 'chunk', bytes }, [this.#chunk.buffer]);
-    this.#chunk = Buffer.allocUnsafeSlow(chunkBytes);
-    this.#filled = 0;
-  }
-
-  #post(reply: SendReply, transfer: ArrayBuffer[] = []): void {
-    if (!this.#isClosed) this.#port.postMessage(reply, transfer);
-  }
 }

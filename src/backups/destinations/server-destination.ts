@@ -25,14 +25,17 @@ const freeShare = 0.05;
 const freeMax = 2 ** 30;
 /** The room is looked at again after so many bytes. */
 const lookEvery = 2 ** 20;
-const chunkBytes = 256 * 1024;
+const chunkBytesDefault = 256 * 1024;
 const unfinished = '.part';
 
 export class ServerDestination implements Destination {
   readonly #place: ServerPlace;
+  readonly #chunkBytes: number;
 
-  constructor(place: ServerPlace) {
+  /** `chunkBytes`: the most that is read at once. */
+  constructor(place: ServerPlace, chunkBytes = chunkBytesDefault) {
     this.#place = place;
+    this.#chunkBytes = chunkBytes;
   }
 
   async open(key: string, signal: AbortSignal): Promise<ObjectWriter> {
@@ -84,7 +87,7 @@ export class ServerDestination implements Destination {
       try {
         for (let at = start; at <= end;) {
           signal?.throwIfAborted();
-          const chunk = Buffer.allocUnsafe(Math.min(chunkBytes, end + 1 - at));
+          const chunk = Buffer.allocUnsafe(Math.min(this.#chunkBytes, end + 1 - at));
           const { bytesRead } = await file.read(chunk, 0, chunk.length, at);
           if (bytesRead === 0) throw failed('The backup is shorter than it was.');
           at += bytesRead;

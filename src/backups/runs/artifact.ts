@@ -5,10 +5,12 @@
  * 2. An artifact is made whole or not at all. What a failure leaves, its destination can sweep.
  * 3. Nothing waits longer than its signal, whatever source and destination do.
  */
-import { createHash } from 'node:crypto';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Destination, ObjectWriter } from '../destinations/destination.ts';
-import { chunksUntilAborted, untilAborted } from './until-aborted.ts';
+import { abortable } from '../streams/abortable.ts';
+import { takenFrom } from '../streams/chunks.ts';
+import { hashed } from '../streams/hashed.ts';
+import { untilAborted } from './until-aborted.ts';
 
 export interface Artifact {
   sizeBytes: number;
@@ -36,16 +38,13 @@ export async function writeArtifact(
 ): Promise<Artifact> {
   const opening = destination.open(key, signal);
   let last: Promise<unknown> = opening;
-  const hash = createHash('sha256');
-  let sizeBytes = 0;
+  const artifact = hashed(abortable(bytes, signal));
   try {
     const writer = await untilAborted(opening, signal);
-    for await (const chunk of chunksUntilAborted(bytes, signal)) {
-      hash.update(chunk);
-      sizeBytes += chunk.length;
+    for await (const chunk of takenFrom(artifact)) {
       last = writer.write(chunk);
       await untilAborted(last, signal);
-      progress(sizeBytes);
+      progress(artifact.bytes);
     }
     last = writer.finish();
     await untilAborted(last, signal);
@@ -53,7 +52,7 @@ export async function writeArtifact(
     leaves(ended(last, opening));
     throw error;
   }
-  return { sizeBytes, sha256: hash.digest('hex') };
+  return { sizeBytes: artifact.bytes, sha256: artifact.sha256 };
 }
 
 /** What was aborted may still make the object for a moment, so that is waited for. */
@@ -70,16 +69,14 @@ export async function verifyArtifact(
 ): Promise<void> {
   const { bytes, stream } = await untilAborted(destination.read(key, undefined, signal), signal);
   if (bytes !== sizeBytes) throw otherLength(bytes, sizeBytes);
-  const hash = createHash('sha256');
-  let read = 0;
-  for await (const chunk of chunksUntilAborted(stream, signal)) {
-    hash.update(chunk);
-    read += chunk.length;
-    if (read > sizeBytes) break;
-    progress(read);
+  const found = hashed(abortable(stream, signal));
+  for await (const _ of takenFrom(found)) {
+    // It may go on for ever.
+    if (found.bytes > sizeBytes) throw otherLength(found.bytes, sizeBytes);
+    progress(found.bytes);
   }
-  if (read !== sizeBytes) throw otherLength(read, sizeBytes);
-  if (hash.digest('hex') !== sha256) {
+  if (found.bytes !== sizeBytes) throw otherLength(found.bytes, sizeBytes);
+  if (found.sha256 !== sha256) {
     throw unverified('The backup was read back, and holds other bytes than were written.');
   }
 }

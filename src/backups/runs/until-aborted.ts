@@ -10,25 +10,3 @@ export function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promi
     else signal.addEventListener('abort', stop, { once: true });
   });
 }
-
-/** The chunks, until `signal` aborts. Then, and when nobody reads on, the source is told to end. */
-export async function* chunksUntilAborted(
-  source: AsyncIterable<Uint8Array>,
-  signal: AbortSignal,
-): AsyncGenerator<Uint8Array> {
-  const chunks = source[Symbol.asyncIterator]();
-  let isOver = false;
-  try {
-    for (;;) {
-      const next = await untilAborted(chunks.next(), signal);
-      if (next.done === true) {
-        isOver = true;
-        return;
-      }
-      yield next.value;
-    }
-  } finally {
-    // A source that hangs cannot be waited for; what it throws now was not asked for.
-    if (!isOver) void Promise.resolve(chunks.return?.()).catch(() => undefined);
-  }
-}

@@ -66,6 +66,21 @@ export class AnswerWriter {
     });
   }
 
+  /** The head of a longer answer; without a length, of one whose length is not known. */
+  headAlone(status: number, headers: Headers, length?: number): void {
+    this.#cork(() => {
+      this.#head(status, headers);
+      if (this.closes) this.#response.writeHeader('Connection', 'close');
+      if (length !== undefined) this.#response.writeHeader('Content-Length', String(length));
+      this.#response.endWithoutBody();
+    });
+  }
+
+  /** Inside the cork that wrote the head of an answer of known length. */
+  sayWhetherClosed(): void {
+    if (this.closes) this.#response.writeHeader('Connection', 'close');
+  }
+
   /** Sends all at once; the library copies what the socket does not take. Returns the bytes of the body. */
   whole(status: number, headers: Headers, bytes: Uint8Array): number {
     const bodiless = this.#headOnly || status === 204 || status === 304;

@@ -52,13 +52,14 @@ export abstract class BaseExchange implements Exchange {
 
   abstract readonly requestId: string;
   abstract readonly method: Method;
+  abstract readonly headOnly: boolean;
   abstract readonly route: string;
   abstract readonly address: string;
   abstract readonly fromLoopback: boolean;
   abstract readonly secure: boolean;
   abstract streamBody(maxBytes: number, sink: BodySink): BodyFlow;
   abstract send(status: number, headers: Headers, body: Uint8Array | string): void;
-  abstract stream(status: number, headers: Headers): ResponseStream;
+  abstract stream(status: number, headers: Headers, length?: number): ResponseStream;
   abstract addHeader(name: string, value: string): void;
   /** Tells the client that the handler has failed. */
   protected abstract answerFailure(error: ServiceError): void;

@@ -20,6 +20,7 @@ import type { ExchangeHost, ExchangeRequest } from './exchange-host.ts';
 import type { RouteCounts } from '../metrics.ts';
 import { GuardedSink } from './body-sinks.ts';
 import { OpenStream } from './open-stream.ts';
+import { SizedStream } from './sized-stream.ts';
 import { renewTimer } from './request-body.ts';
 import type { HttpResponse } from '../uws.ts';
 
@@ -44,7 +45,7 @@ export class HttpExchange extends BaseExchange {
   #requestId = '';
   #late = false;
   #client: ClientAddress | undefined;
-  #stream: OpenStream | undefined;
+  #stream: OpenStream | SizedStream | undefined;
   #status = 0;
   #sinceMs = 0;
   #lingerStart = 0;
@@ -67,6 +68,10 @@ export class HttpExchange extends BaseExchange {
 
   get method(): Method {
     return this.#request.route?.method ?? 'GET';
+  }
+
+  get headOnly(): boolean {
+    return this.#request.method === 'HEAD';
   }
 
   get route(): string {
@@ -154,17 +159,30 @@ export class HttpExchange extends BaseExchange {
     else this.send(status, headers, body);
   }
 
-  stream(status: number, headers: Headers): ResponseStream {
-    const stream = new OpenStream(this.#response, this.#host.writes, this);
+  stream(status: number, headers: Headers, length?: number): ResponseStream {
+    const { writes, now } = this.#host;
+    const stream =
+      length === undefined
+        ? new OpenStream(this.#response, writes, this)
+        : new SizedStream(this.#response, now, this, length);
     if (!this.#mayAnswer(status)) {
       stream.close();
       // Writers are told that nobody reads.
       this.markLeft();
       return stream;
     }
+    if (this.headOnly) {
+      stream.close();
+      this.#request.body?.drop();
+      this.#state = 'over';
+      this.#writer.headAlone(status, headers, length);
+      this.#over(0);
+      return stream;
+    }
     this.#state = 'streaming';
     this.#stream = stream;
     this.#writer.begin(status, headers, () => {
+      if (length !== undefined) this.#writer.sayWhetherClosed();
       stream.begin();
     });
     return stream;

@@ -1,33 +1,43 @@
 /**
- * Owns how many archives one person, and the people of one team, send and fetch at a time: each of them holds
+ * Owns how many archives or backups one person, and the people of one team, send and fetch at a time: each of them holds
  * files and memory for as long as its client takes.
  */
 import type { Principal } from '../../auth/callers/principal.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { OwnTally, type Tally } from '../../lib/tally.ts';
-import type { AppRecord } from '../../store/records/records.ts';
 
-const personMax = 32;
-const teamMax = 64;
+export interface TransferLimits {
+  /** What is counted together. */
+  name: string;
+  personMax: number;
+  teamMax: number;
+}
+
+export const archiveLimits: TransferLimits = { name: 'transfer', personMax: 32, teamMax: 64 };
+/** Each takes little memory while its client reads slowly. */
+export const backupLimits: TransferLimits = { name: 'backup', personMax: 2_000, teamMax: 4_000 };
 
 export class Transfers {
   readonly #underWay: Tally;
+  readonly #limits: TransferLimits;
 
   /** `underWay` counts those of all threads; default: those of this one. */
-  constructor(underWay: Tally = new OwnTally()) {
+  constructor(underWay: Tally = new OwnTally(), limits = archiveLimits) {
     this.#underWay = underWay;
+    this.#limits = limits;
   }
 
   /** Counts the work while it runs. Rejects with RATE_LIMITED when there is too much of it. */
   async run<T>(
     principal: Principal,
-    { teamId }: Pick<AppRecord, 'teamId'>,
+    { teamId }: { teamId: string },
     work: () => Promise<T>,
   ): Promise<T> {
     const userId = principal.kind === 'anonymous' ? '' : principal.userId;
-    const [person, team] = [`transfer ${userId}`, `transfer ${teamId}`];
+    const { name, personMax, teamMax } = this.#limits;
+    const [person, team] = [`${name} ${userId}`, `${name} ${teamId}`];
     if (this.#underWay.count(person) >= personMax || this.#underWay.count(team) >= teamMax) {
-      throw new ServiceError('RATE_LIMITED', 'Too many archives of yours are under way.', {
+      throw new ServiceError('RATE_LIMITED', 'Too many transfers of yours are under way.', {
         retryAfterS: 5,
       });
     }

@@ -9,6 +9,8 @@ import { ServiceError } from '../../lib/errors.ts';
 import type { AppRecord, DatabaseRecord } from '../../store/records/records.ts';
 import {
   requireApp,
+  requireBackupRun,
+  requireBackupSchedule,
   requireDatabase,
   requireDeployment,
   requireDestination,
@@ -78,6 +80,8 @@ const byId = <Found>(require: Require<Found>) => ({
 
 export const appById = byId(requireApp);
 export const databaseById = byId(requireDatabase);
+export const backupRunById = byId(requireBackupRun);
+export const backupScheduleById = byId(requireBackupSchedule);
 export const destinationById = byId(requireDestination);
 export const deploymentById = byId(requireDeployment);
 export const folderById = byId(requireFolder);

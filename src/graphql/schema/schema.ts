@@ -4,6 +4,7 @@ import { builder, schemaDirectives } from './builder.ts';
 import './account-security.ts';
 import './activity.ts';
 import './app-changes.ts';
+import './backups.ts';
 import './consoles.ts';
 import './databases.ts';
 import './destinations.ts';

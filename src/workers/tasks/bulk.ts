@@ -3,7 +3,7 @@
  * port closes, `extract` unpacks one archive.
  */
 import { setPriority } from 'node:os';
-import { asFailure } from '../../archives/failure.ts';
+import { asFailure } from '../task-failure.ts';
 import { extractArchive } from '../../archives/extracting/extract.ts';
 import { calledOff, Receiver } from '../../archives/receiving/receiver.ts';
 import { sendArchive } from '../../archives/sending/sender.ts';

@@ -170,7 +170,8 @@ describe('destinations of backups', () => {
     writeFileSync(join(folder, 'run_1.gz.part'), 'x');
     writeFileSync(join(folder, 'run_2.gz'), 'x');
     const { store: reader, log: logger } = fixture;
-    const parts = { reader, logger, secrets: plainSecrets, fetch: loopbackFetch, roots };
+    const writing = new Set<string>();
+    const parts = { reader, logger, secrets: plainSecrets, fetch: loopbackFetch, roots, writing };
     await new Leftovers(parts).remove();
     assert.deepEqual(readdirSync(folder), ['run_2.gz']);
     const told = fixture.log.lines.filter(({ event }) => event === 'leftovers_not_removed');

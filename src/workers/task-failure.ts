@@ -1,6 +1,9 @@
 /** Owns which part of an error leaves a thread, and which errors of the disk are expected. */
-import { ServiceError } from '../lib/errors.ts';
-import type { Failure } from './bulk-messages.ts';
+import { type PlainServiceError, ServiceError } from '../lib/errors.ts';
+
+/** A refusal to report as it is, or a fault of ours to log. */
+export type Failure =
+  { kind: 'refused'; error: PlainServiceError } | { kind: 'fault'; message: string };
 
 const fullCodes = new Set(['ENOSPC', 'EDQUOT', 'EFBIG']);
 

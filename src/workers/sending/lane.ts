@@ -1,28 +1,24 @@
 /**
- * Owns one thread that sends archives as zips, any number at once.
+ * Owns one thread that sends things, such as archives as zips, any number at once.
  *
- * 1. A slow reader holds no thread: a window of bytes of each zip is under way, and more come as chunks are
- *    taken.
- * 2. When the reading of a zip ends, for whatever reason, the thread is told and closes the archive.
+ * 1. A slow reader holds no thread: a window of bytes of each is under way, and more come as chunks are taken.
+ * 2. When the reading of one ends, for whatever reason, the thread is told and closes what it reads.
  */
 import { on } from 'node:events';
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { ServiceError } from '../../lib/errors.ts';
-import type { SendReply, SendRequest } from '../bulk-messages.ts';
-import { fromFailure } from '../failure.ts';
-
-const windowBytes = 512 * 1024;
-
-export type ZipRequest = Omit<SendRequest, 'port'>;
+import { fromFailure } from '../task-failure.ts';
+import type { SendReply } from './messages.ts';
 
 type Replies = AsyncIterator<[SendReply], undefined>;
 
-export class ZipLane {
+/** `R`: a request without its port; the thread gets it with one. */
+export class SendingLane<R extends object> {
   readonly #port: MessagePort;
   readonly #onEmpty: () => void;
   #open = 0;
 
-  /** `onEmpty` is called when the last zip is over. */
+  /** `onEmpty` is called when the last one is over. */
   constructor(port: MessagePort, onEmpty: () => void) {
     this.#port = port;
     this.#onEmpty = onEmpty;
@@ -33,15 +29,20 @@ export class ZipLane {
   }
 
   /**
-   * The chunks of a zip. Resolves when the archive fits into a zip; else rejects with SOURCE_TOO_LARGE and
-   * ARCHIVE_*. A later failure, or an abort of `signal`, rejects the reading of the chunks.
+   * The chunks of what the thread sends, of which `windowBytes` are under way. Resolves when nothing keeps it
+   * from being sent; else rejects with what the thread says. A later failure, or an abort of `signal`, rejects
+   * the reading of the chunks.
    */
-  async send(request: ZipRequest, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>> {
+  async send(
+    request: R,
+    windowBytes: number,
+    signal: AbortSignal,
+  ): Promise<AsyncIterable<Uint8Array>> {
     signal.throwIfAborted();
     const { port1: port, port2 } = new MessageChannel();
     const replies = on(port, 'message', { close: ['close'] }) as Replies;
     const over = this.#begin(port, signal);
-    this.#port.postMessage({ ...request, port: port2 } satisfies SendRequest, [port2]);
+    this.#port.postMessage({ ...request, port: port2 }, [port2]);
     port.postMessage(windowBytes);
     try {
       await nextOf(replies, signal);
@@ -92,7 +93,7 @@ async function nextOf(replies: Replies, signal: AbortSignal): Promise<SendReply>
   const { value } = await replies.next();
   signal.throwIfAborted();
   if (value === undefined) {
-    throw new ServiceError('OVERLOADED', 'The thread that sent this archive ended. Ask again.');
+    throw new ServiceError('OVERLOADED', 'The thread that sent this ended. Ask again.');
   }
   const [reply] = value;
   if (reply.type === 'failed') throw fromFailure(reply.failure);

@@ -1,0 +1,76 @@
+/** Owns what all backups of the instance are made with: turns, threads that compress, ways to destinations. */
+import { type BackupDeps, backupDefaults, type OpenDestination } from '../actors/backup/deps.ts';
+import { wakeBackups } from '../actors/backup/wake.ts';
+import { placeOf } from '../actors/destination/place.ts';
+import type { Actors } from '../actors/runtime/actor.ts';
+import { openDestination } from '../backups/destinations/open.ts';
+import { pack } from '../backups/runs/pack.ts';
+import { RunTurns } from '../backups/runs/run-turns.ts';
+import { GzipPool } from '../backups/streams/gzip-pool.ts';
+import type { Config } from '../config.ts';
+import type { Clock } from '../lib/clock.ts';
+import { ServiceError } from '../lib/errors.ts';
+import type { GuardedFetch } from '../lib/guarded-fetch.ts';
+import type { Logger } from '../lib/log.ts';
+import type { Reader } from '../store/reader-and-journal.ts';
+import { tables } from '../store/records/tables.ts';
+import type { SecretBox } from '../store/secrets.ts';
+
+export interface BackupPartsOptions {
+  config: Pick<
+    Config,
+    'dataDir' | 'backupRoots' | 'backupConcurrency' | 'backupTimeoutMinutes' | 'backupJitterSeconds'
+  >;
+  reader: Reader;
+  clock: Clock;
+  logger: Logger;
+  secrets: SecretBox;
+  fetch: GuardedFetch;
+  sourceOf: BackupDeps['sourceOf'];
+}
+
+export class BackupParts {
+  readonly deps: BackupDeps;
+  /** The keys that runs are writing. */
+  readonly writing = new Set<string>();
+  readonly #options: BackupPartsOptions;
+  readonly #gzip: GzipPool;
+
+  constructor(options: BackupPartsOptions) {
+    const { config, reader, clock, logger, sourceOf } = options;
+    this.#options = options;
+    this.#gzip = new GzipPool({ logger, clock });
+    this.deps = {
+      ...{ reader, clock, logger, sourceOf, writing: this.writing },
+      teamOfDestination: (id) => reader.get(tables.destinations, id)?.teamId ?? null,
+      openDestination: (id) => this.#open(id),
+      pack: (dump, recipient) => pack(dump, recipient, this.#gzip),
+      turns: new RunTurns(config.backupConcurrency),
+      options: {
+        ...backupDefaults,
+        deadlineMs: config.backupTimeoutMinutes * 60_000,
+        jitterMs: config.backupJitterSeconds * 1000,
+      },
+    };
+  }
+
+  /** Takes up what an earlier process left. */
+  start(actors: Pick<Actors, 'tell'>): void {
+    const { reader, clock } = this.#options;
+    wakeBackups({ reader, clock, actors });
+  }
+
+  async close(): Promise<void> {
+    await this.#gzip.close();
+  }
+
+  #open(id: string): OpenDestination {
+    const { reader, config, secrets, fetch } = this.#options;
+    const record = reader.get(tables.destinations, id);
+    if (record === undefined) throw new ServiceError('NOT_FOUND', 'No such destination.');
+    return {
+      destination: openDestination(placeOf(record, config, secrets), { fetch }),
+      recipient: record.encryption?.recipient ?? null,
+    };
+  }
+}

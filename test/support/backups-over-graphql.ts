@@ -1,0 +1,82 @@
+/** Makes destinations, schedules and backups over the API. */
+import { eventually } from './eventually.ts';
+import type { Client } from './gangway-client.ts';
+
+type Headers = Readonly<Record<string, string>>;
+
+export async function makeDestination(
+  client: Client,
+  name: string,
+  { encrypt = false, headers = {} }: { encrypt?: boolean; headers?: Headers } = {},
+): Promise<string> {
+  const { createDestination } = await client.must<{ createDestination: { id: string } }>(
+    'mutation($i: CreateDestinationInput!) { createDestination(input: $i) { id } }',
+    { i: { name, kind: 'server', encrypt } },
+    headers,
+  );
+  return createDestination.id;
+}
+
+export async function makeSchedule(
+  client: Client,
+  input: object,
+  headers: Headers = {},
+): Promise<string> {
+  const { createBackupSchedule } = await client.must<{ createBackupSchedule: { id: string } }>(
+    'mutation($i: CreateBackupScheduleInput!) { createBackupSchedule(input: $i) { id } }',
+    { i: { cron: '@yearly', ...input } },
+    headers,
+  );
+  return createBackupSchedule.id;
+}
+
+export interface Run {
+  id: string;
+  appId: string | null;
+  databaseId: string | null;
+  destinationId: string;
+  status: string;
+  sizeBytes: number | null;
+  progressBytes: number | null;
+  sha256: string | null;
+  encrypted: boolean;
+  verifiedAt: string | null;
+  error: string | null;
+  startedAt: string;
+  finishedAt: string | null;
+}
+
+const fields = `id appId databaseId destinationId status sizeBytes progressBytes sha256 encrypted
+  verifiedAt error startedAt finishedAt`;
+
+export async function beginBackup(
+  client: Client,
+  of: { appId?: string; databaseId?: string; destinationId: string },
+  headers: Headers = {},
+): Promise<Run> {
+  const { runBackup } = await client.must<{ runBackup: Run }>(
+    `mutation($a: ID, $b: ID, $d: ID!) {
+      runBackup(appId: $a, databaseId: $b, destinationId: $d) { ${fields} } }`,
+    { a: of.appId ?? null, b: of.databaseId ?? null, d: of.destinationId },
+    headers,
+  );
+  return runBackup;
+}
+
+export async function seenRun(client: Client, id: string, headers: Headers = {}): Promise<Run> {
+  const { backupRun } = await client.must<{ backupRun: Run }>(
+    `query($id: ID!) { backupRun(id: $id) { ${fields} } }`,
+    { id },
+    headers,
+  );
+  return backupRun;
+}
+
+/** The run once it has ended, however it ended. */
+export async function endedRun(client: Client, id: string, headers: Headers = {}): Promise<Run> {
+  await eventually(
+    'the backup is over',
+    async () => (await seenRun(client, id, headers)).finishedAt !== null,
+  );
+  return await seenRun(client, id, headers);
+}
