@@ -64,12 +64,12 @@ export function writeAppJson(
   return Buffer.from(`${JSON.stringify(json, null, 2)}\n`);
 }
 
-/** Throws ARTIFACT_MISMATCH. */
+/** Throws ARTIFACT_UNFIT. */
 export function readAppJson(bytes: Uint8Array): AppJson {
   try {
     return appJson.parse(JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)));
   } catch (cause) {
     const detail = 'The app.json of the backup is not one that this version knows.';
-    throw new ServiceError('ARTIFACT_MISMATCH', detail, { cause });
+    throw new ServiceError('ARTIFACT_UNFIT', detail, { cause });
   }
 }

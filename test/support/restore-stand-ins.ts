@@ -2,7 +2,7 @@
 import { Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import type { RestoreDeps } from '../../src/actors/restore/deps.ts';
-import type { RestoreOf, Restorer } from '../../src/backups/restores/restorer.ts';
+import type { RecoveringRestorer, RestoreOf } from '../../src/backups/restores/restorer-of.ts';
 import { ServiceError } from '../../src/lib/errors.ts';
 
 export class RestoreStandIns implements RestoreDeps {
@@ -16,7 +16,7 @@ export class RestoreStandIns implements RestoreDeps {
   /** Runs before the data is taken; may throw, wait, or use the control. */
   onRestore: (of: RestoreOf, log: (line: string) => void, signal: AbortSignal) => unknown = () =>
     undefined;
-  recover: Restorer['recover'] | undefined = undefined;
+  recover: RecoveringRestorer['recover'] | undefined = undefined;
 
   readonly unpack: RestoreDeps['unpack'] = (artifact, identity) => {
     this.identities.push(identity);

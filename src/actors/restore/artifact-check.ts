@@ -36,7 +36,7 @@ const limits: ArchiveLimits = {
   namesBytesMax: 192 * 1024 ** 2,
 };
 
-/** Reads the bytes behind the compression to their end. Throws ARTIFACT_MISMATCH, ARCHIVE_* and their errors. */
+/** Reads the bytes behind the compression to their end. Throws ARTIFACT_UNFIT, ARCHIVE_* and their errors. */
 export async function checkArtifact(
   bytes: AsyncIterable<Uint8Array>,
   wanted: SourceKind,
@@ -126,6 +126,6 @@ class TarReading implements Reading {
     kept.push(bytes.slice());
     const size = kept.reduce((sum, { length }) => sum + length, 0);
     if (size <= appJsonMaxBytes) return;
-    throw new ServiceError('ARTIFACT_MISMATCH', 'The app.json of the backup is too large.');
+    throw new ServiceError('ARTIFACT_UNFIT', 'The app.json of the backup is too large.');
   }
 }

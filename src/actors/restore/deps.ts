@@ -1,6 +1,6 @@
 /** Owns the dependencies of restores, which the actors of apps and of databases have in common. */
 import type { Destination } from '../../backups/destinations/destination.ts';
-import type { RestorerOf } from '../../backups/restores/restorer.ts';
+import type { RestorerOf } from '../../backups/restores/restorer-of.ts';
 
 export interface RestoreDeps {
   /** Where artifacts lie while they are restored: `<root>/<restore id>`. The folder is made when missing. */

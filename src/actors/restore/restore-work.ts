@@ -10,7 +10,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { AppJson } from '../../backups/app-json.ts';
 import { sourceOf } from '../../backups/restores/artifact-kind.ts';
-import { RestoreFailed, type TargetControl } from '../../backups/restores/restorer.ts';
+import type { TargetControl } from '../../backups/restores/restorer-of.ts';
 import { pause } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { DatabaseEngine, RestoreRunRecord } from '../../store/records/records.ts';
@@ -93,7 +93,9 @@ export async function replaceData(given: RestoreGiven, signal: AbortSignal): Pro
     const packed = progressing(given, 'Restored');
     await restorer.restore(unpack(packed(signal), identity), say, signal);
   } catch (error) {
-    say(isTouched ? afterFailure(error) : nothingTouched);
+    if (!isTouched) say(nothingTouched);
+    // What a restorer expects tells itself which state that left.
+    else if (!(error instanceof ServiceError)) say(nobodyKnows);
     throw error;
   }
   say(restoredInPlace);
@@ -117,11 +119,6 @@ export async function recoverData(parts: RestoreParts, signal: AbortSignal): Pro
     core.deps.logger.error({ restore: run.id, err: error }, 'restore_not_recovered');
     return nobodyKnows;
   }
-}
-
-function afterFailure(thrown: unknown): string {
-  if (!(thrown instanceof RestoreFailed)) return nobodyKnows;
-  return thrown.data === 'previous' ? previousInPlace : nobodyKnows;
 }
 
 /** Copies a backup onto this disk, and compares it with what was written. Resolves with what opens it. */

@@ -63,10 +63,10 @@ export function kindOfTar(root: ReadonlySet<string>): ArtifactKind | null {
   return null;
 }
 
-/** Throws ARTIFACT_MISMATCH unless it is a backup of what it is restored into. */
+/** Throws ARTIFACT_UNFIT unless it is a backup of what it is restored into. */
 export function checkFits(kind: ArtifactKind | null, wanted: SourceKind): ArtifactKind {
   if (kind?.source === wanted) return kind;
   const is = kind === null ? 'no backup that is known here' : `a backup of ${names[kind.source]}`;
   const detail = `The file is ${is}; this is ${names[wanted]}.`;
-  throw new ServiceError('ARTIFACT_MISMATCH', detail);
+  throw new ServiceError('ARTIFACT_UNFIT', detail);
 }
