@@ -13,6 +13,7 @@ const rows = [
   ['actors'],
   ['consoles', 'metrics'],
   ['logs'],
+  ['backups'],
   ['archives', 'drivers'],
   ['store', 'workers'],
   ['protocol'],

@@ -5,7 +5,6 @@
  * 2. Of the input no more is asked for than the connection takes.
  * 3. Whatever ends it before the program's end ends the program, with all it started.
  */
-import { once } from 'node:events';
 import type { Duplex } from 'node:stream';
 
 import type { PipeEnd } from '../../../protocol/workload.ts';
@@ -92,8 +91,8 @@ export class ExecPipe implements Pipe {
     try {
       for await (const bytes of input) {
         if (!socket.writable) return;
-        if (!socket.write(bytes))
-          await Promise.race([once(socket, 'drain'), once(socket, 'close')]);
+        // Called when it is out, and when the connection is closed.
+        await new Promise((resolve) => socket.write(bytes, resolve));
       }
       socket.end();
     } catch (error) {
