@@ -7,13 +7,15 @@
  * 2. A workload lives on when Gangway ends, however it ends, and loses no log entry and no exit
  *    code meanwhile: both are kept until `acknowledge` and `remove`.
  * 3. `stop` and `remove` of what is already gone succeed.
- * 4. A terminal or an `exec` is the connection's: it ends with it, and with the workload.
+ * 4. A terminal, an `exec` or a `pipe` is the connection's: it ends with it, and with the workload.
  */
 import type {
   EdgeRoute,
   ExecOutcome,
   ExecSpec,
   LogEntry,
+  PipeEnd,
+  PipeSpec,
   TerminalSpec,
   Usage,
   Workload,
@@ -65,6 +67,20 @@ export interface Terminal {
   resume(): void;
   /** Ends what runs on it, with all it started there. */
   close(): void;
+}
+
+/** A program whose standard streams are the caller's. */
+export interface Pipe {
+  /**
+   * What it writes to stdout, read from it only as it is taken here. Whoever leaves it before its end ends the
+   * program. Throws what `ended` rejects with, when the program is not at its end.
+   */
+  output: AsyncIterable<Uint8Array>;
+  /**
+   * Resolves when `output` is at its end. Rejects with the reason of `signal`, with what `input` threw,
+   * AGENT_UNREACHABLE, or BAD_USER_INPUT: there is no such program.
+   */
+  ended: Promise<PipeEnd>;
 }
 
 export interface RegistryLogin {
@@ -167,6 +183,17 @@ export interface Driver {
   ): Promise<Terminal>;
   /** Runs one command in a running workload, to its end: NOT_RUNNING when it is not. */
   exec(id: string, spec: ExecSpec, signal: AbortSignal): Promise<ExecOutcome>;
+  /**
+   * Runs a program in a running workload with bytes in and out, as fast as both sides take them: NOT_RUNNING
+   * when it is not. Its input ends with `input`, of which nothing is read ahead of it but a bounded amount;
+   * null: it is at its end from the start. Ends with `signal`, with all it started, and when `input` throws.
+   */
+  pipe(
+    id: string,
+    spec: PipeSpec,
+    input: AsyncIterable<Uint8Array> | null,
+    signal: AbortSignal,
+  ): Promise<Pipe>;
   /** Undefined for what does not run. */
   usage(id: string): Promise<Usage | undefined>;
   /** Of those among them that run, where asking for many at once costs less than one by one. */

@@ -2,15 +2,19 @@
  * Owns the messages between the process driver and its runner: numbered requests with one answer each,
  * and events.
  *
- * 1. Every request but `exec` may be sent again after a lost connection: twice has the same effect as
+ * 1. Every request but `exec` and `pipe` may be sent again after a lost connection: twice has the same effect as
  *    once. Terminals and commands belong to the connection, and end with it.
- * 2. `hello` and `handover` keep their shape in every protocol number.
+ * 2. A connection that has asked for a `pipe` carries that alone: once it is answered, `PipeInput` there and
+ *    `PipeFrame` back. The end of the connection ends the program.
+ * 3. `hello` and `handover` keep their shape in every protocol number.
  */
 import type { PlainServiceError } from '../lib/errors.ts';
 import type {
   EdgeRoute,
   ExecOutcome,
   ExecSpec,
+  PipeEnd,
+  PipeSpec,
   TerminalSpec,
   Usage,
   Workload,
@@ -60,7 +64,27 @@ export type RunnerRequest =
   /** There is room for `count` more bytes of output. */
   | { op: 'terminal-taken'; terminal: number; count: number }
   | { op: 'terminal-close'; terminal: number }
-  | { op: 'exec'; workload: string; spec: ExecSpec };
+  | { op: 'exec'; workload: string; spec: ExecSpec }
+  /** `hasInput`: otherwise its input is at its end from the start. */
+  | { op: 'pipe'; workload: string; spec: PipeSpec; hasInput: boolean };
+
+/** How many bytes of input may be on their way to a program that has not taken them. */
+export const pipeWindowBytes = 256 * 1024;
+
+/** Null: it is at its end. */
+export interface PipeInput {
+  input: Uint8Array | null;
+}
+
+/** Nothing comes after `ended` and `failed`. */
+export type PipeFrame =
+  | { output: Uint8Array }
+  /** So many bytes of input were written to the program. */
+  | { taken: number }
+  /** It has closed its input: what is sent is dropped. */
+  | { deaf: true }
+  | { ended: PipeEnd }
+  | { failed: PlainServiceError };
 
 export interface HelloAnswer {
   protocol: number;
@@ -105,6 +129,7 @@ export interface RunnerAnswers {
   'terminal-taken': null;
   'terminal-close': null;
   exec: ExecOutcome;
+  pipe: null;
 }
 
 /** What a terminal reports, by its number; nothing after the exit. */

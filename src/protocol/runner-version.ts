@@ -4,7 +4,7 @@
  */
 
 /** Goes up when a message changes its meaning. Runners with another number are asked to hand over. */
-export const runnerProtocol = 5;
+export const runnerProtocol = 6;
 
 /** Folder of the socket, readable by its owner alone. */
 export const runnerSocketDir = 'run';

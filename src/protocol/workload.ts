@@ -220,6 +220,20 @@ export interface ExecOutcome {
   truncated: boolean;
 }
 
+export interface PipeSpec {
+  command: readonly string[];
+  /** Besides the workload's own variables. */
+  env: Readonly<Record<string, string>>;
+}
+
+/** How a program ended whose streams were ours. */
+export interface PipeEnd {
+  /** 128 + the signal's number when one ended it. */
+  exitCode: number;
+  /** The last 4 KiB that it wrote to stderr. */
+  complaint: string;
+}
+
 /** What a workload uses now. Counters ascend from its start. */
 export interface Usage {
   /** Nanoseconds of CPU time so far. */

@@ -6,6 +6,7 @@ import { nodePath } from '../support/docker-images.ts';
 import { containerSpec } from '../support/docker-place.ts';
 import { swarmPlace } from '../support/swarm-place.ts';
 import type { DriverPlace } from './driver.suite.ts';
+import { run as runPipes } from './driver-pipes.suite.ts';
 import { run as runTerminals } from './driver-terminals.suite.ts';
 import { run as runUsage } from './driver-usage.suite.ts';
 
@@ -24,5 +25,6 @@ const inContainer = (spec: WorkloadSpec): WorkloadSpec => {
 
 describe('with a Docker swarm', { skip: needs('docker') }, () => {
   runTerminals('the swarm driver', create);
+  runPipes('the swarm driver', create);
   runUsage('the swarm driver', create, inContainer);
 });

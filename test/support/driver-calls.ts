@@ -31,6 +31,7 @@ export function callsOf(id: string, dir: string) {
     terminal: (driver) => driver.openTerminal(id, aTerminal, deaf),
     attach: (driver) => driver.attach(id, size, deaf),
     exec: (driver) => driver.exec(id, aCommand, signal),
+    pipe: (driver) => driver.pipe(id, { command: ['true'], env: {} }, null, signal),
     volume: (driver) => driver.removeVolume('none'),
     volumes: (driver) => driver.removeVolumesOf(owner),
     build: async (driver) => driver.images?.build(build, say, signal),

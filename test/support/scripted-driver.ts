@@ -2,7 +2,7 @@
  * A driver in memory: workloads are what a test says of them. It outlives the runtime under test,
  * as a real one does, so that a test can discard everything else and begin again over it.
  */
-import type { Driver, DriverEvent, Terminal } from '../../src/drivers/driver.ts';
+import type { Driver, DriverEvent, Pipe, Terminal } from '../../src/drivers/driver.ts';
 import type {
   EdgeRoute,
   Exit,
@@ -158,6 +158,10 @@ export class ScriptedDriver implements Driver {
 
   exec(): Promise<ExecOutcome> {
     return Promise.reject(new Error('A scripted driver has no terminals'));
+  }
+
+  pipe(): Promise<Pipe> {
+    return Promise.reject(new Error('A scripted driver has no programs'));
   }
 
   usage(): Promise<Usage | undefined> {

@@ -127,6 +127,7 @@ export function daemonDriver(
     openTerminal: (id, spec, events) => consoles.openTerminal(id, spec, events),
     attach: (id, size, events) => consoles.attach(id, size, events),
     exec: (id, spec, signal) => consoles.exec(id, spec, signal),
+    pipe: (id, spec, input, signal) => consoles.pipe(id, spec, input, signal),
     usage: (id) => usageOf(engine, workloads, id),
     removeVolume: (name) => networks.removeVolume(name),
     removeVolumesOf: (owner) => networks.removeVolumesOf(owner),

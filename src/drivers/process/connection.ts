@@ -37,8 +37,23 @@ interface Waiting {
 const requestsMax = 10_000;
 const connectMs = 5000;
 
+/** Throws ConnectionLost when nobody listens. */
+export async function connectToRunner(dataDir: string): Promise<net.Socket> {
+  const dir = path.join(dataDir, runnerSocketDir);
+  if (!fs.existsSync(path.join(dir, runnerSocketName))) throw new ConnectionLost();
+  const address = socketAddress(dir, runnerSocketName);
+  try {
+    return await connectWithin({ path: address.path }, connectMs);
+  } catch (error) {
+    throw new ConnectionLost(error);
+  } finally {
+    address.release();
+  }
+}
+
 export class Connection {
   readonly terminals = new Terminals(this);
+  readonly #lost = new AbortController();
   readonly #socket: net.Socket;
   readonly #events: ConnectionEvents;
   readonly #decoder = new FrameDecoder();
@@ -57,16 +72,12 @@ export class Connection {
 
   /** Throws ConnectionLost when nobody listens. */
   static async open(dataDir: string, events: ConnectionEvents): Promise<Connection> {
-    const dir = path.join(dataDir, runnerSocketDir);
-    if (!fs.existsSync(path.join(dir, runnerSocketName))) throw new ConnectionLost();
-    const address = socketAddress(dir, runnerSocketName);
-    try {
-      return new Connection(await connectWithin({ path: address.path }, connectMs), events);
-    } catch (error) {
-      throw new ConnectionLost(error);
-    } finally {
-      address.release();
-    }
+    return new Connection(await connectToRunner(dataDir), events);
+  }
+
+  /** Aborts when the connection ends. */
+  get lost(): AbortSignal {
+    return this.#lost.signal;
   }
 
   /** Aborting ends a `read`, which is answered without entries, or an `exec`, which is ended. */
@@ -138,6 +149,7 @@ export class Connection {
     this.#waiting.clear();
     for (const { reject } of left) reject(new ConnectionLost());
     this.terminals.lose();
+    this.#lost.abort();
     this.#events.lost();
   }
 }

@@ -5,7 +5,7 @@
  *    something is to run, or while there are routes.
  * 2. A connection is given up when the runner does not answer for long, and opened again until it
  *    answers. A runner that hangs is not replaced by another.
- * 3. After a lost connection requests are sent again, which all but `exec` allow, until
+ * 3. After a lost connection requests are sent again, which all but `exec` and `pipe` allow, until
  *    `requestTimeoutMs` is over. Then they fail with AGENT_UNREACHABLE.
  */
 import { setTimeout } from 'node:timers/promises';
@@ -16,12 +16,13 @@ import { ServiceError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { IsolationLayer, LayerState } from '../../protocol/isolation.ts';
 import { decodeRecords } from '../../protocol/log-records.ts';
-import type { Driver, DriverEvent, Terminal, TerminalEvents } from '../driver.ts';
+import type { Driver, DriverEvent, Pipe, Terminal, TerminalEvents } from '../driver.ts';
 import { EventListeners } from '../event-listeners.ts';
 import type {
   EdgeRoute,
   ExecOutcome,
   ExecSpec,
+  PipeSpec,
   TerminalSpec,
   Usage,
   Workload,
@@ -33,6 +34,7 @@ import type { EdgeSettings, RunnerAnswers, RunnerRequest } from '../../protocol/
 import { agree, configure, sign } from './greeting.ts';
 import { haveNetworks } from './isolating.ts';
 import { hasRecords, startRunner } from './runner-process.ts';
+import { openPipe } from './pipe.ts';
 import { listenForSigns, unlessAborted, unreachable, within } from './silence.ts';
 
 export interface ProcessDriverOptions {
@@ -191,6 +193,18 @@ class ProcessDriver implements Driver {
       // Never sent twice: the command may have run.
       throw error instanceof ConnectionLost ? unreachable(error) : error;
     }
+  }
+
+  async pipe(
+    id: string,
+    spec: PipeSpec,
+    input: AsyncIterable<Uint8Array> | null,
+    signal: AbortSignal,
+  ): Promise<Pipe> {
+    await this.#mustReach();
+    // It ends with the connection that tells whether the runner lives.
+    const { lost } = await this.#connected();
+    return openPipe({ dataDir: this.#options.dataDir, workload: id, spec, input, signal, lost });
   }
 
   async usage(id: string): Promise<Usage | undefined> {

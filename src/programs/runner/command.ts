@@ -5,31 +5,21 @@
  *    gone.
  * 2. What it writes beyond the bound is read and dropped, so that it is not held up for long.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
 import fs from 'node:fs';
-import { constants } from 'node:os';
 import type { Socket } from 'node:net';
 
 import type { ExecOutcome, ExecSpec } from '../../protocol/workload.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { ServiceError } from '../../lib/errors.ts';
 import { killAll } from '../../lib/processes/ending.ts';
-import { confined } from './limits/launch.ts';
+import { type Beside, startBeside } from './beside.ts';
 import type { Part } from './isolation/compartment.ts';
 import { makePipes } from './pipes.ts';
-import {
-  markVariable,
-  type Membership,
-  readProcess,
-  sessionVariable,
-} from '../../lib/processes/processes.ts';
-import type { Place } from '../../protocol/terminal-messages.ts';
 import type { Ground } from './ground.ts';
 
 /** As `timeout` of coreutils says it. */
 const timedOutCode = 124;
 /** How long its output may stay open when all it started is gone. */
-const pipeCloseMs = 2000;
+export const pipeCloseMs = 2000;
 
 export interface CommandOptions {
   ground: Ground;
@@ -50,16 +40,9 @@ export async function runCommand(options: CommandOptions): Promise<ExecOutcome> 
   }
 }
 
-async function runIn(
-  { place, group, within }: Part,
-  options: CommandOptions,
-): Promise<ExecOutcome> {
-  const { ground, spec, clock, name, signal } = options;
-  const mark = `${ground.mark}/${name}`;
-  const { uid, waits } = ground;
-  const variable = sessionVariable;
-  const membership: Membership = { variable, mark, first: null, waits, uid, group, within };
-  const { child, output } = await start(options, mark, place);
+async function runIn(part: Part, options: CommandOptions): Promise<ExecOutcome> {
+  const { spec, clock, signal } = options;
+  const { membership, exit, output } = await start(part, options);
   const chunks: Buffer[] = [];
   let room = spec.maxBytes;
   let truncated = false;
@@ -81,11 +64,7 @@ async function runIn(
   const cancelTimeout = clock.after(spec.timeoutMs, end);
   signal.addEventListener('abort', end, { once: true });
   try {
-    const exit = exitOf(child);
-    if (child.pid !== undefined) {
-      membership.first = { pid: child.pid, startTicks: readProcess(child.pid)?.startTicks ?? 0 };
-      if (signal.aborted) end();
-    }
+    if (signal.aborted) end();
     const exitCode = await exit;
     await killAll(membership, clock);
     const cancelWait = clock.after(pipeCloseMs, () => output.destroy());
@@ -104,47 +83,21 @@ async function runIn(
 }
 
 async function start(
+  part: Part,
   { ground, spec, name }: CommandOptions,
-  mark: string,
-  place: Place | null,
-): Promise<{ child: ChildProcess; output: Socket }> {
+): Promise<Beside & { output: Socket }> {
   // One pipe for both, so that they come out as they were written.
   const { [name]: pipe } = await makePipes(ground.dir, [name]);
   if (pipe === undefined) throw new Error('Cannot run a command: there is no pipe');
-  const marks = { [markVariable]: ground.mark, [sessionVariable]: mark };
-  const start = {
-    command: spec.command,
-    workingDir: ground.workingDir,
-    env: { ...marks, ...ground.env, ...spec.env, ...marks },
-    uid: ground.uid,
-  };
-  const { command, workingDir, env, uid } = confined(start, place, Object.keys(marks));
-  const [program = '', ...args] = command;
+  const { command, env } = spec;
+  const stdio = ['ignore', pipe.writerFd, pipe.writerFd] as const;
   try {
-    const child = spawn(program, args, {
-      cwd: workingDir,
-      env: { ...env },
-      detached: true,
-      stdio: ['ignore', pipe.writerFd, pipe.writerFd],
-      ...(uid !== null && { uid, gid: uid }),
-    });
-    return { child, output: pipe.reader };
+    const beside = startBeside({ ground, name, part, command, env, stdio: [...stdio] });
+    return { ...beside, output: pipe.reader };
   } catch (error) {
     pipe.reader.destroy();
     throw error;
   } finally {
     fs.closeSync(pipe.writerFd);
   }
-}
-
-function exitOf(child: ChildProcess): Promise<number> {
-  return new Promise((resolve, reject) => {
-    child.once('exit', (code, signal) =>
-      resolve(code ?? 128 + (signal === null ? 0 : constants.signals[signal])),
-    );
-    child.once('error', (error) => {
-      if (child.pid !== undefined) return; // A signal that could not be sent.
-      reject(new ServiceError('BAD_USER_INPUT', 'There is no such program.', { cause: error }));
-    });
-  });
 }

@@ -13,6 +13,7 @@ import type { LayerState } from '../../protocol/isolation.ts';
 import type {
   ExecOutcome,
   ExecSpec,
+  PipeSpec,
   Usage,
   Workload as WorkloadView,
   WorkloadSpec,
@@ -26,6 +27,7 @@ import { FreePorts } from '../../lib/processes/ports.ts';
 import type { Target } from '../edge/routes.ts';
 import type { OwnPlace, Tenants } from '../edge/upstreams.ts';
 import { runCommand } from './command.ts';
+import { type PipedCommand, startPiped } from './piped-command.ts';
 import { FairTurns } from './fair-turns.ts';
 import type { Ground } from './ground.ts';
 import type { Isolation } from './isolation/isolation.ts';
@@ -239,12 +241,37 @@ export class Runner implements Tenants {
   async exec(id: string, spec: ExecSpec, signal: AbortSignal): Promise<ExecOutcome> {
     const ground = this.groundOf(id);
     const giveBack = this.#commandShares.take(ground.tenant);
-    const name = `command-${String(process.pid)}-${String(++this.#commands)}`;
+    const name = this.#nameOfCommand();
     try {
       return await runCommand({ ground, spec, name, clock: this.#options.clock, signal });
     } finally {
       giveBack();
     }
+  }
+
+  /** As `exec`; its streams are the caller's. Ends with `signal`. */
+  async pipe(
+    id: string,
+    spec: PipeSpec,
+    hasInput: boolean,
+    signal: AbortSignal,
+  ): Promise<PipedCommand> {
+    const ground = this.groundOf(id);
+    const giveBack = this.#commandShares.take(ground.tenant);
+    const { clock } = this.#options;
+    try {
+      const name = this.#nameOfCommand();
+      const piped = await startPiped({ ground, spec, hasInput, name, clock, signal });
+      piped.ended.then(giveBack, giveBack);
+      return piped;
+    } catch (error) {
+      giveBack();
+      throw error;
+    }
+  }
+
+  #nameOfCommand(): string {
+    return `command-${String(process.pid)}-${String(++this.#commands)}`;
   }
 
   /** Of those that run now; one in a turn of the loop. */

@@ -15,6 +15,7 @@ import type { Logger } from '../../lib/log.ts';
 import { encodeFrame, FrameDecoder } from '../../protocol/message-frames.ts';
 import { runnerProtocol } from '../../protocol/runner-version.ts';
 import type { Edge } from '../edge/edge.ts';
+import { servePipe } from './pipe-connection.ts';
 import type { Runner } from './runner.ts';
 
 export interface RunnerServerOptions {
@@ -66,10 +67,12 @@ export class RunnerServer {
   }
 }
 
+type PipeRequest = Extract<RequestFrame, { op: 'pipe' }>;
+/** What is answered once. */
+type Asked = Exclude<RequestFrame, TerminalTold | PipeRequest>;
+
 type Handlers = {
-  [Op in Exclude<RequestFrame['op'], TerminalTold['op']>]: (
-    frame: Extract<RequestFrame, { op: Op }>,
-  ) => unknown;
+  [Op in Asked['op']]: (frame: Extract<RequestFrame, { op: Op }>) => unknown;
 };
 
 class Connection {
@@ -113,12 +116,23 @@ class Connection {
         this.#socket.destroy();
         return;
       }
+      if (frame.op === 'pipe') {
+        this.#servePipe(frame);
+        return;
+      }
       if (isTerminalTold(frame)) this.#terminals.hear(frame);
       else void this.#answer(frame);
     }
   }
 
-  async #answer(frame: Exclude<RequestFrame, TerminalTold>): Promise<void> {
+  /** From now on the connection carries the pipe alone. */
+  #servePipe(frame: PipeRequest): void {
+    this.#unwatch();
+    this.#socket.removeAllListeners('data');
+    void servePipe(this.#socket, frame, this.#options);
+  }
+
+  async #answer(frame: Asked): Promise<void> {
     try {
       this.#send({ re: frame.n, ok: (await this.#perform(frame)) ?? null });
     } catch (error) {
@@ -130,7 +144,7 @@ class Connection {
   }
 
   /** Undefined for a request that this runner does not know. */
-  #perform(frame: Exclude<RequestFrame, TerminalTold>): unknown {
+  #perform(frame: Asked): unknown {
     const handler = this.#handlers[frame.op] as ((frame: RequestFrame) => unknown) | undefined;
     return handler?.(frame);
   }

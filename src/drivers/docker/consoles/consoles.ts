@@ -14,11 +14,12 @@ import { findMembers, sessionVariable } from '../../../lib/processes/processes.t
 import type { Clock } from '../../../lib/clock.ts';
 import { ServiceError } from '../../../lib/errors.ts';
 import type { Logger } from '../../../lib/log.ts';
-import type { Terminal, TerminalEvents } from '../../driver.ts';
-import type { ExecOutcome, ExecSpec, TerminalSpec } from '../../../protocol/workload.ts';
+import type { Pipe, Terminal, TerminalEvents } from '../../driver.ts';
+import type { ExecOutcome, ExecSpec, PipeSpec, TerminalSpec } from '../../../protocol/workload.ts';
 import { type Engine, orGone, pause, statusOf, wordsOf } from '../engine/engine.ts';
 import { FrameReader } from '../logs/stream-frames.ts';
 import { isHere } from '../engine/host-view.ts';
+import { ExecPipe } from './exec-pipe.ts';
 import { PtyStream, type PtyStreamParts } from './pty-stream.ts';
 import type { OpenExec, OpenExecs } from './open-execs.ts';
 import type { DaemonWorkloads, Seen } from '../workloads/daemon-workloads.ts';
@@ -75,7 +76,9 @@ export class Consoles {
     const view = await this.#running(id);
     const command = spec.command.length > 0 ? spec.command : anyShell;
     const env = { TERM: 'xterm-256color', ...spec.env };
-    const started = await this.#start(view, command, env, { cols: spec.cols, rows: spec.rows });
+    const started = await this.#start(view, command, env, {
+      size: { cols: spec.cols, rows: spec.rows },
+    });
     return this.#terminal({
       socket: started.socket,
       events,
@@ -167,7 +170,7 @@ export class Consoles {
     signal.throwIfAborted();
     const view = await this.#running(id);
     const command = (await this.#hasShell(view)) ? [...inOrder, ...spec.command] : spec.command;
-    const started = await this.#start(view, command, spec.env, null);
+    const started = await this.#start(view, command, spec.env);
     const { socket, end } = started;
     const output: Buffer[] = [];
     let room = spec.maxBytes;
@@ -202,6 +205,27 @@ export class Consoles {
     }
   }
 
+  async pipe(
+    id: string,
+    { command, env }: PipeSpec,
+    input: AsyncIterable<Uint8Array> | null,
+    signal: AbortSignal,
+  ): Promise<Pipe> {
+    signal.throwIfAborted();
+    const view = await this.#running(id);
+    const started = await this.#start(view, command, env, { hasInput: input !== null });
+    const { socket, end } = started;
+    const endNow = (): Promise<void> => {
+      pipe.fail(new ServiceError('AGENT_UNREACHABLE', 'The service is closing.'));
+      return end();
+    };
+    const exitCode = (): Promise<number> => this.#codeOf(started);
+    const over = (): unknown => this.#open.delete(endNow);
+    this.#open.add(endNow);
+    const pipe = new ExecPipe({ socket, input, signal, end, exitCode, over });
+    return pipe;
+  }
+
   async #codeOf({ id }: Started): Promise<number> {
     const { code, lost } = await this.#exitOf(id);
     if (lost) throw new ServiceError('AGENT_UNREACHABLE', 'The Docker daemon went meanwhile.');
@@ -229,17 +253,18 @@ export class Consoles {
     view: ContainerView,
     command: readonly string[],
     env: Readonly<Record<string, string>>,
-    size: { cols: number; rows: number } | null,
+    streams: { size?: { cols: number; rows: number }; hasInput?: boolean } = {},
   ): Promise<Started> {
     const { engine, sessions } = this.#parts;
     const session = { mark: randomBytes(12).toString('hex'), container: view.Id };
     const marked = { ...env, [sessionVariable]: session.mark };
     sessions.add(session);
-    const tty = size !== null;
+    const { size, hasInput = size !== undefined } = streams;
+    const tty = size !== undefined;
     try {
       const { id } = await engine.ask((docker) =>
         docker.getContainer(view.Id).exec({
-          AttachStdin: tty,
+          AttachStdin: hasInput,
           AttachStdout: true,
           AttachStderr: true,
           Tty: tty,
@@ -252,7 +277,7 @@ export class Consoles {
         (docker) =>
           docker.getExec(id).start({
             hijack: true,
-            stdin: tty,
+            stdin: hasInput,
             Tty: tty,
             // Newer daemons set this size. For older ones the size is set once the program runs.
             ...(size && { ConsoleSize: [size.rows, size.cols] }),

@@ -1,0 +1,105 @@
+/**
+ * Owns the way back of a dump of PostgreSQL: into a database beside the live one, as its own user, who is no
+ * superuser. When all is there the two change their names at once.
+ *
+ * `pg_restore` only speaks SQL: nothing in a dump makes it run a program.
+ */
+import { setTimeout } from 'node:timers/promises';
+
+import type { Client } from 'pg';
+
+import { ServiceError } from '../../lib/errors.ts';
+import { feed } from '../client-program.ts';
+import {
+  asPostgresAdmin,
+  postgresAdmin,
+  postgresClient,
+  postgresEnvironment,
+  quoted,
+} from '../postgres-client.ts';
+import type { DatabaseTarget } from '../targets.ts';
+import { untouched } from './failures.ts';
+import type { Restorer } from './restorer.ts';
+
+/** No database of a user has such a name. */
+const incoming = 'gangway-incoming';
+const outgoing = 'gangway-outgoing';
+const endEveryMs = 50;
+
+export function postgresDumpRestorer(target: DatabaseTarget): Restorer {
+  return {
+    async restore(bytes, log, signal) {
+      try {
+        const program = await postgresClient(target, 'pg_restore');
+        if (program === null) {
+          throw new ServiceError('ENGINE_NOT_AVAILABLE', 'There is no pg_restore for it here.');
+        }
+        log('A database is made beside the live one.');
+        await asAdmin(target, (client) => makeIncoming(client, target));
+        await ownsSchema(target);
+        log('The dump is read into it.');
+        const options = ['--no-owner', '--no-privileges', '--exit-on-error', '--no-password'];
+        const command = [program, '--format=custom', ...options, `--dbname=${incoming}`];
+        const env = postgresEnvironment(target, incoming);
+        await feed(target, { command, env }, bytes, signal);
+        signal.throwIfAborted();
+        log('It takes the place of the live one.');
+        await asAdmin(target, (client) => exchange(client, target));
+      } catch (error) {
+        await asAdmin(target, (client) => drop(client, incoming)).catch(() => undefined);
+        throw untouched(error);
+      }
+      // What is left of it, the next restore removes.
+      await asAdmin(target, (client) => drop(client, outgoing)).catch(() =>
+        log('The previous database could not be removed yet.'),
+      );
+    },
+  };
+}
+
+function asAdmin<T>(target: DatabaseTarget, work: (client: Client) => Promise<T>): Promise<T> {
+  return asPostgresAdmin(target, postgresAdmin, 'RESTORE_FAILED', work);
+}
+
+async function makeIncoming(client: Client, { username }: DatabaseTarget): Promise<void> {
+  await drop(client, incoming);
+  const name = quoted(incoming);
+  await client.query(`CREATE DATABASE ${name} OWNER ${quoted(username)} TEMPLATE template0`);
+  await client.query(`REVOKE ALL ON DATABASE ${name} FROM PUBLIC`);
+}
+
+function ownsSchema(target: DatabaseTarget): Promise<unknown> {
+  const statement = `ALTER SCHEMA public OWNER TO ${quoted(target.username)}`;
+  return asPostgresAdmin(target, incoming, 'RESTORE_FAILED', (client) => client.query(statement));
+}
+
+/** All or nothing: a cut leaves both names as they were. */
+async function exchange(client: Client, target: DatabaseTarget): Promise<void> {
+  const { databaseName } = target;
+  await drop(client, outgoing);
+  const renamed = new AbortController();
+  // Whoever is connected keeps it from being renamed. While that waits, nobody else is let in.
+  const ending = asAdmin(target, (other) => endOthers(other, databaseName, renamed.signal));
+  try {
+    await client.query('BEGIN');
+    await client.query(`ALTER DATABASE ${quoted(databaseName)} RENAME TO ${quoted(outgoing)}`);
+    await client.query(`ALTER DATABASE ${quoted(incoming)} RENAME TO ${quoted(databaseName)}`);
+    await client.query('COMMIT');
+  } finally {
+    renamed.abort();
+    await ending;
+  }
+}
+
+async function endOthers(client: Client, name: string, until: AbortSignal): Promise<void> {
+  const statement =
+    'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1 AND pid <> pg_backend_pid()';
+  while (!until.aborted) {
+    await client.query(statement, [name]);
+    await setTimeout(endEveryMs);
+  }
+}
+
+async function drop(client: Client, name: string): Promise<void> {
+  await client.query(`DROP DATABASE IF EXISTS ${quoted(name)} WITH (FORCE)`);
+}

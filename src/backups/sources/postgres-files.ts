@@ -1,0 +1,136 @@
+/**
+ * Owns a base backup of PostgreSQL: its files as tar while it runs, as its manual describes for a low-level
+ * backup, and the log that makes them whole. Unpacked into an empty folder, a server of the same major
+ * version starts from it.
+ *
+ * 1. The log since the start is held by a slot that goes with the connection, however long this takes.
+ * 2. No server starts from a part: `backup_label` and `global/pg_control` come last, when all the rest is in it.
+ */
+import type { Client } from 'pg';
+
+import { Folder } from '../../lib/untrusted-files/folder.ts';
+import { asPostgresAdmin, postgresAdmin, postgresFailure } from '../postgres-client.ts';
+import { tarEnd } from '../tar/tar-header.ts';
+import { fileEntry, inBlocks, ofFolder, textEntry } from '../tar/tar-tree.ts';
+import type { DatabaseFolder, DatabaseTarget } from '../targets.ts';
+
+/** What is the server's own of this moment, or made anew; the folders stay. */
+const leftOut =
+  /^(?:(?:pg_wal|pg_replslot|pg_dynshmem|pg_notify|pg_serial|pg_snapshots|pg_stat_tmp|pg_subtrans)\/.|postmaster\.(?:pid|opts)$|backup_label|tablespace_map|global\/pg_control$)|(?:^|\/)(?:pgsql_tmp|pg_internal\.init)/;
+
+export async function* postgresFiles(
+  target: DatabaseTarget,
+  { root, data }: DatabaseFolder,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array> {
+  const session = await Session.open(target);
+  try {
+    yield* inBlocks(filesOf(session, await Folder.open(root), data, signal));
+  } catch (error) {
+    throw postgresFailure(target, 'DUMP_FAILED', error);
+  } finally {
+    session.close();
+  }
+}
+
+async function* filesOf(
+  session: Session,
+  root: Folder,
+  data: string,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array> {
+  try {
+    const from = await session.begin();
+    const leaves = (path: string): boolean => leftOut.test(path);
+    for await (const piece of ofFolder(root.folder(data), './', { leaves })) {
+      signal.throwIfAborted();
+      yield piece;
+    }
+    const { segments, label } = await session.finish(from);
+    const folder = await root.folder(data);
+    try {
+      for (const name of segments) yield* fileIn(folder, ['pg_wal'], name);
+      yield* fileIn(folder, ['global'], 'pg_control');
+      yield* textEntry('./backup_label', label);
+    } finally {
+      await folder.close();
+    }
+    yield tarEnd;
+  } finally {
+    await root.close();
+  }
+}
+
+async function* fileIn(
+  folder: Folder,
+  path: readonly string[],
+  name: string,
+): AsyncGenerator<Uint8Array> {
+  const inner = await folder.below(path);
+  try {
+    const file = await inner.file(name);
+    try {
+      yield* fileEntry(Buffer.from(`./${[...path, name].join('/')}`), file);
+    } finally {
+      await file.close();
+    }
+  } finally {
+    await inner.close();
+  }
+}
+
+/** The connection that the backup belongs to: its end ends the backup. */
+class Session {
+  readonly #client: Client;
+  readonly #names: { start: string; stop: string };
+  readonly #over: () => void;
+
+  private constructor(client: Client, version: string, over: () => void) {
+    this.#client = client;
+    this.#over = over;
+    this.#names =
+      Number.parseInt(version, 10) < 15
+        ? { start: "pg_start_backup('gangway', true, false)", stop: 'pg_stop_backup(false, false)' }
+        : { start: "pg_backup_start('gangway', true)", stop: 'pg_backup_stop(false)' };
+  }
+
+  static open(target: DatabaseTarget): Promise<Session> {
+    const over = Promise.withResolvers<undefined>();
+    return new Promise((resolve, reject) => {
+      asPostgresAdmin(target, postgresAdmin, 'DUMP_FAILED', async (client) => {
+        resolve(new Session(client, target.version, () => over.resolve(undefined)));
+        await over.promise;
+      }).catch(reject);
+    });
+  }
+
+  /** Resolves with the first segment of the log that is needed. */
+  async begin(): Promise<string> {
+    await this.#client.query(
+      `SELECT pg_create_physical_replication_slot('gangway_' || pg_backend_pid(), true, true)`,
+    );
+    const { rows } = await this.#client.query<{ segment: string }>(
+      `SELECT pg_walfile_name(lsn) AS segment FROM ${this.#names.start} AS lsn`,
+    );
+    return rows[0]?.segment ?? '';
+  }
+
+  /** Resolves with the segments that are needed, and what `backup_label` holds. */
+  async finish(from: string): Promise<{ segments: string[]; label: string }> {
+    const { rows } = await this.#client.query<{ segment: string; label: string }>(
+      `SELECT pg_walfile_name(lsn) AS segment, labelfile AS label FROM ${this.#names.stop}`,
+    );
+    const { segment = '', label = '' } = rows[0] ?? {};
+    // From here on nothing is written to the last one.
+    await this.#client.query('SELECT pg_switch_wal()');
+    const { rows: found } = await this.#client.query<{ name: string }>(
+      `SELECT name FROM pg_ls_waldir() WHERE name ~ '^[0-9A-F]{24}$' AND name BETWEEN $1 AND $2 ORDER BY name`,
+      [from, segment],
+    );
+    return { segments: found.map(({ name }) => name), label };
+  }
+
+  close(): void {
+    this.#over();
+  }
+}

@@ -1,0 +1,70 @@
+/** Owns what backups and restores know of what they are made of: a database with its server, the files of an app. */
+import type { Pipe } from '../drivers/driver.ts';
+import type { PipeSpec } from '../protocol/workload.ts';
+import type { DatabaseEngine } from '../store/records/records.ts';
+
+export interface DatabaseTarget {
+  engine: DatabaseEngine;
+  /** In full, such as `18.4`. */
+  version: string;
+  databaseName: string;
+  username: string;
+  password: string;
+  /** Of the engine's own administrator. */
+  adminPassword: string;
+  /** Where the server is reached from here. */
+  host: string;
+  port: number;
+  /** Where it is reached in place of both, here and in its sandbox, as clients name it; null: it has none. */
+  socket: string | null;
+  /** The port inside its sandbox, where programs run. */
+  ownPort: number;
+  /** Runs a program beside the server, in its sandbox. */
+  pipe(spec: PipeSpec, input: AsyncIterable<Uint8Array> | null, signal: AbortSignal): Promise<Pipe>;
+  /** The programs of the machine; null: the server runs in its image, which brings its own. */
+  tools: ClientTools | null;
+  /** Its files on this machine; null: they lie in a volume of its image. */
+  files: DatabaseFolder | null;
+  control: ServerControl;
+}
+
+export interface ClientTools {
+  /** The whole path of the first program found by one of these names. */
+  find(names: readonly string[]): Promise<string | null>;
+  /** The output of a program for these arguments, at most a few kB; null when it fails. */
+  ask(program: string, args: readonly string[]): Promise<string | null>;
+}
+
+export interface DatabaseFolder {
+  /** Absolute; a folder of ours, in which the server's own is. Nobody else can change its names. */
+  root: string;
+  /** Name of the server's own folder in it. */
+  data: string;
+  /** Whom the files belong to; null: this process. */
+  uid: number | null;
+}
+
+/** How the server is ended for a change of its files. */
+export interface ServerControl {
+  /** Ends it, and keeps it from being started; resolves when it is gone. May be repeated. */
+  stop(): Promise<void>;
+  /** Starts it, and gives its user the password in force; resolves when it answers, else rejects. */
+  start(): Promise<void>;
+}
+
+/** The files of an app. */
+export interface AppTarget {
+  /** What the app keeps. */
+  volumes: readonly AppVolume[];
+  /** The archive that was uploaded last. */
+  upload: { filename: string; path: string } | null;
+  /** What `app.json` holds: settings, as plain data. */
+  settings: unknown;
+}
+
+export interface AppVolume {
+  /** `[a-zA-Z0-9_.-]+`. */
+  name: string;
+  /** Absolute; the folder that it lies in is ours. */
+  path: string;
+}

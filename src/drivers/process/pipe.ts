@@ -1,0 +1,174 @@
+/**
+ * Owns the streams of one program in a workload, on the driver's side of a connection of its own.
+ *
+ * 1. Output that nobody takes is not read from the connection: the runner waits, and the program with it.
+ * 2. Of the input a window is on its way at most; the next piece is asked for when there is room.
+ * 3. Whatever ends it before the program's end closes the connection: by that the runner ends the program.
+ */
+import type net from 'node:net';
+
+import type { PipeEnd, PipeSpec } from '../../protocol/workload.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import { encodeFrame, FrameDecoder } from '../../protocol/message-frames.ts';
+import {
+  type PipeFrame,
+  type PipeInput,
+  pipeWindowBytes,
+  type RequestFrame,
+  type RunnerFrame,
+} from '../../protocol/runner-messages.ts';
+import type { Pipe } from '../driver.ts';
+import { connectToRunner, ConnectionLost } from './connection.ts';
+import { unreachable } from './silence.ts';
+
+export interface PipeOptions {
+  dataDir: string;
+  workload: string;
+  spec: PipeSpec;
+  input: AsyncIterable<Uint8Array> | null;
+  signal: AbortSignal;
+  /** Aborts when the runner is gone, or gives no sign of life. */
+  lost: AbortSignal;
+}
+
+/** Of one frame. */
+const pieceBytes = 64 * 1024;
+
+/** Rejects as the runner does; never sent twice, since the program may have run. */
+export async function openPipe(options: PipeOptions): Promise<Pipe> {
+  options.signal.throwIfAborted();
+  const socket = await connectToRunner(options.dataDir).catch((error: unknown) => {
+    throw error instanceof ConnectionLost ? unreachable(error) : error;
+  });
+  const pipe = new ProcessPipe(socket, options);
+  await pipe.open(options);
+  return pipe;
+}
+
+class ProcessPipe implements Pipe {
+  readonly ended: Promise<PipeEnd>;
+  readonly output: AsyncIterable<Uint8Array>;
+  readonly #socket: net.Socket;
+  readonly #frames: AsyncGenerator<PipeFrame | RunnerFrame>;
+  readonly #end = Promise.withResolvers<PipeEnd>();
+  /** Bytes that the program may still be sent; none once it has closed its input. */
+  #room = pipeWindowBytes;
+  #isDeaf = false;
+  #wake: () => void = () => undefined;
+
+  constructor(socket: net.Socket, { signal, lost }: PipeOptions) {
+    this.#socket = socket;
+    const abort = (): void => this.#fail(signal.reason);
+    const lose = (): void => this.#fail(unreachable());
+    signal.addEventListener('abort', abort, { once: true });
+    lost.addEventListener('abort', lose, { once: true });
+    socket.on('error', () => undefined); // 'close' follows.
+    socket.once('close', () => {
+      signal.removeEventListener('abort', abort);
+      lost.removeEventListener('abort', lose);
+      lose();
+    });
+    this.ended = this.#end.promise;
+    this.ended.catch(() => undefined); // `output` throws the same.
+    this.#frames = framesOf(socket);
+    this.output = this.#read();
+    if (lost.aborted) lose();
+    if (signal.aborted) abort();
+  }
+
+  async open({ workload, spec, input }: PipeOptions): Promise<void> {
+    try {
+      this.#send({ op: 'pipe', n: 1, workload, spec, hasInput: input !== null });
+      await this.#answered();
+    } catch (error) {
+      this.#fail(error);
+      await this.ended;
+    }
+    if (input !== null) void this.#feed(input);
+  }
+
+  async #answered(): Promise<void> {
+    for (;;) {
+      const { value, done } = await this.#frames.next();
+      if (done === true) throw unreachable();
+      if ('error' in value) throw ServiceError.fromPlain(value.error);
+      if ('ok' in value) return;
+    }
+  }
+
+  async *#read(): AsyncGenerator<Uint8Array> {
+    try {
+      for await (const frame of this.#frames) {
+        if ('output' in frame) yield frame.output;
+        else if (this.#hear(frame)) return;
+      }
+      this.#fail(unreachable());
+      await this.ended;
+    } catch (error) {
+      this.#fail(error);
+      await this.ended;
+    } finally {
+      this.#fail(new Error('Cannot tell how a program ended: nobody read its output to the end'));
+    }
+  }
+
+  /** Whether it was the last. */
+  #hear(frame: PipeFrame | RunnerFrame): boolean {
+    if ('taken' in frame) this.#room += frame.taken;
+    if ('deaf' in frame) this.#isDeaf = true;
+    if ('failed' in frame) throw ServiceError.fromPlain(frame.failed);
+    this.#wake();
+    if (!('ended' in frame)) return false;
+    this.#end.resolve(frame.ended);
+    return true;
+  }
+
+  async #feed(input: AsyncIterable<Uint8Array>): Promise<void> {
+    try {
+      for await (const bytes of input) {
+        for (let at = 0; at < bytes.length; at += pieceBytes) {
+          await this.#put(bytes.subarray(at, at + pieceBytes));
+        }
+        // Leaving the loop ends who gives.
+        if (this.#isOver) return;
+      }
+      this.#send({ input: null });
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  async #put(piece: Uint8Array): Promise<void> {
+    while (this.#room < piece.length && !this.#isOver) {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+    if (this.#isOver) return;
+    this.#room -= piece.length;
+    this.#send({ input: piece });
+  }
+
+  /** Whether no more input is wanted. */
+  get #isOver(): boolean {
+    return this.#isDeaf || this.#socket.destroyed;
+  }
+
+  #send(frame: RequestFrame | PipeInput): void {
+    if (!this.#socket.destroyed) this.#socket.write(encodeFrame(frame));
+  }
+
+  /** Nothing, once its end is known. */
+  #fail(reason: unknown): void {
+    this.#end.reject(reason);
+    this.#socket.destroy();
+    this.#wake();
+  }
+}
+
+async function* framesOf(socket: net.Socket): AsyncGenerator<PipeFrame | RunnerFrame> {
+  const decoder = new FrameDecoder();
+  for await (const chunk of socket as AsyncIterable<Buffer>) {
+    yield* decoder.push(chunk) as (PipeFrame | RunnerFrame)[];
+  }
+}
