@@ -27,6 +27,7 @@ import type {
   DeploymentRecord,
   DestinationRecord,
   FolderRecord,
+  RestoreRunRecord,
 } from '../store/records/records.ts';
 import type { Table } from '../store/records/table.ts';
 import { tables } from '../store/records/tables.ts';
@@ -124,6 +125,13 @@ export const requireBackupSchedule = requireOfTarget<BackupScheduleRecord>(
 
 export function findBackupRun(context: GraphContext, id: string): Readonly<BackupRunRecord> | null {
   return findOfTarget(context, tables.backupRuns, id);
+}
+
+export function findRestoreRun(
+  context: GraphContext,
+  id: string,
+): Readonly<RestoreRunRecord> | null {
+  return findOfTarget(context, tables.restoreRuns, id);
 }
 
 function findOfTarget<R extends OfTarget>(

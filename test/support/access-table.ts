@@ -3,6 +3,7 @@
  * matrix is generated from. A field or a route without a line here fails it, and so does a line
  * without a field or a route.
  */
+import { gzipSync } from 'node:zlib';
 import type { Capability } from '../../src/lib/capabilities.ts';
 import { beginBackup, endedRun, makeSchedule } from './backups-over-graphql.ts';
 import { emailOf, inTeam, join, makeDatabase, makeRole, userIdOf } from './access-world.ts';
@@ -101,6 +102,22 @@ const backupRun = async (ask: Ask): Promise<string> => {
   const of = { appId: things.appId, destinationId: await destinationMade(ask) };
   const { id } = await beginBackup(world.maker, of, header);
   return (await endedRun(world.maker, id, header)).id;
+};
+
+/** A backup that failed, because its database does not run. */
+const lostBackup = async (ask: Ask): Promise<string> => {
+  const { things, place, world } = ask;
+  const header = inTeam(place.teamId);
+  const of = { databaseId: things.databaseId, destinationId: await destinationMade(ask) };
+  const { id } = await beginBackup(world.maker, of, header);
+  return (await endedRun(world.maker, id, header)).id;
+};
+
+/** A restore that touched nothing, because its artifact is none. */
+const lostRestore = async ({ world, things }: Ask): Promise<string> => {
+  const path = `/api/backups/restore-upload?database=${things.databaseId}`;
+  const { text } = await world.maker.ask(path, { method: 'POST', body: gzipSync('no backup') });
+  return /rst_[0-9a-z]+/.exec(text)?.[0] ?? '';
 };
 
 const inviteMade = async ({ world, place, unique }: Ask): Promise<string> => {
@@ -253,6 +270,8 @@ export const fields: readonly FieldLine[] = [
   { field: 'Mutation.createBackupSchedule', need: 'manage_backups', on: 'thing', fresh: destinationMade, ask: ({ things }) => `createBackupSchedule(input: { appId: "${things.appId}", destinationId: "$fresh", cron: "@yearly" }) { id }` },
   { field: 'Mutation.updateBackupSchedule', need: 'manage_backups', on: 'thing', fresh: backupSchedule, ask: ({ things }) => `updateBackupSchedule(id: "$fresh|${things.backupScheduleId}", keep: 3) { id }` },
   { field: 'Mutation.deleteBackupSchedule', need: 'manage_backups', on: 'thing', fresh: backupSchedule, ask: ({ things }) => `deleteBackupSchedule(id: "$fresh|${things.backupScheduleId}")` },
+  { field: 'Query.restoreRun', need: null, on: 'thing', fresh: lostRestore, nullable: true, ask: ({ things }) => `restoreRun(id: "$fresh|${things.backupRunId}") { id }` },
+  { field: 'Mutation.restoreBackup', need: 'restore_backups', on: 'thing', fresh: lostBackup, past: 'ARTIFACT_GONE', ask: ({ things }) => `restoreBackup(runId: "$fresh|${things.backupRunId}") { id }` },
   // Destinations of backups.
   { field: 'Query.backupDestinations', need: null, on: 'team', ask: () => 'backupDestinations { id endpoint }' },
   { field: 'Mutation.createDestination', need: 'manage_backup_destinations', on: 'team', ask: ({ unique }) => `createDestination(input: { name: "${unique}", kind: server }) { id }` },
@@ -312,6 +331,7 @@ export const routes: readonly RouteLine[] = [
   { route: 'POST /api/apps/:id/deploy-hook/:token', takes: 'bearer', need: 'deploy_apps', on: 'thing', past: 409, path: ({ things }) => things.hookPath },
   { route: 'POST /api/apps/:id/upload', takes: 'cookie', need: 'deploy_apps', on: 'thing', past: 400, headers: { 'x-upload-filename': 'empty.zip' }, path: ({ things }) => `/api/apps/${things.appId}/upload` },
   { route: 'GET /api/apps/:id/source', takes: 'cookie', need: 'configure_apps', on: 'thing', past: 404, code: 'NO_UPLOAD', path: ({ things }) => `/api/apps/${things.appId}/source` },
+  { route: 'POST /api/backups/restore-upload', takes: 'cookie', need: 'restore_backups', on: 'thing', past: 415, path: ({ things }) => `/api/backups/restore-upload?app=${things.appId}` },
   { route: 'GET /api/apps/:id/logs', takes: 'cookie', need: 'view_logs', on: 'thing', path: ({ things }) => `/api/apps/${things.appId}/logs` },
   { route: 'DELETE /api/apps/:id/logs', takes: 'cookie', need: 'signedIn', on: 'none', past: 204, path: ({ things }) => `/api/apps/${things.appId}/logs?sessionId=str_none` },
   { route: 'GET /api/databases/:id/logs', takes: 'cookie', need: 'view_logs', on: 'thing', path: ({ things }) => `/api/databases/${things.databaseId}/logs` },

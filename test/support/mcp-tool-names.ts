@@ -8,6 +8,7 @@ export const neededFor: Readonly<Record<string, readonly string[]>> = {
   create_databases: ['create_database'],
   control_apps: ['start_app', 'stop_app', 'restart_app'],
   delete_apps: ['delete_app'],
+  restore_backups: ['restore_backup'],
   deploy_apps: ['cancel_deployment', 'rollback_app', 'deploy_app'],
 };
 

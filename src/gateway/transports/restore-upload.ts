@@ -159,7 +159,7 @@ async function receive(
       'X-Accel-Buffering': 'no',
     });
     stream = begun;
-    begun.write('Receiving the artifact.\n');
+    begun.write(`Restore ${restoreId}: receiving the artifact.\n`);
     body.progress = receivingLines(options.clock, begun);
     const { sizeBytes, sha256 } = await body.into(incoming);
     begun.write(`Received ${mebibytes(sizeBytes)}, SHA-256 ${sha256}.\n`);

@@ -22,15 +22,15 @@ interface OfTarget {
   targetId: string;
 }
 
-const appId = ({ kind, targetId }: OfTarget): string | null => (kind === 'app' ? targetId : null);
-const databaseId = ({ kind, targetId }: OfTarget): string | null =>
+export const appIdOf = ({ kind, targetId }: OfTarget): string | null => (kind === 'app' ? targetId : null);
+export const databaseIdOf = ({ kind, targetId }: OfTarget): string | null =>
   kind === 'database' ? targetId : null;
 
 const BackupRunType = builder.objectRef<Readonly<BackupRunRecord>>('BackupRun').implement({
   fields: (t) => ({
     id: t.exposeID('id'),
-    appId: t.id({ nullable: true, resolve: appId }),
-    databaseId: t.id({ nullable: true, resolve: databaseId }),
+    appId: t.id({ nullable: true, resolve: appIdOf }),
+    databaseId: t.id({ nullable: true, resolve: databaseIdOf }),
     destinationId: t.exposeID('destinationId'),
     status: t.expose('status', { type: StatusType }),
     sizeBytes: t.exposeFloat('sizeBytes', {
@@ -63,8 +63,8 @@ const BackupScheduleType = builder
   .implement({
     fields: (t) => ({
       id: t.exposeID('id'),
-      appId: t.id({ nullable: true, resolve: appId }),
-      databaseId: t.id({ nullable: true, resolve: databaseId }),
+      appId: t.id({ nullable: true, resolve: appIdOf }),
+      databaseId: t.id({ nullable: true, resolve: databaseIdOf }),
       instance: t.boolean({ resolve: () => false }),
       destinationId: t.exposeID('destinationId'),
       cron: t.exposeString('cron'),

@@ -12,6 +12,7 @@ import './folders.ts';
 import './live.ts';
 import './metrics.ts';
 import './registries.ts';
+import './restores.ts';
 import './teams.ts';
 import './tokens.ts';
 import './trash.ts';

@@ -21,10 +21,9 @@ const missing = [
   'GithubConnectStart', 'Mutation.addServer', 'Mutation.approvePreview', 'Mutation.closePreview',
   'Mutation.connectGitProvider', 'Mutation.drainServer', 'Mutation.moveApp',
   'Mutation.moveDatabase', 'Mutation.reissueServerBootstrap', 'Mutation.removeGitConnection',
-  'Mutation.removeServer', 'Mutation.replayGitDelivery', 'Mutation.restoreBackup',
+  'Mutation.removeServer', 'Mutation.replayGitDelivery',
   'Mutation.startGithubConnect', 'Preview', 'PreviewStatus', 'Query.gitConnections',
-  'Query.gitDeliveries', 'Query.gitRepositories', 'Query.previews', 'Query.restoreRun',
-  'RestoreRun', 'RestoreRunStatus',
+  'Query.gitDeliveries', 'Query.gitRepositories', 'Query.previews',
 ]; // prettier-ignore
 
 const contract = buildSchema(

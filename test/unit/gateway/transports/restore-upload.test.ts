@@ -108,7 +108,7 @@ describe('POST /api/backups/restore-upload', () => {
       const { status, text } = await send(artifact);
       assert.equal(status, 200);
       const lines = text.trimEnd().split('\n');
-      assert.equal(lines[0], 'Receiving the artifact.');
+      assert.match(lines[0] ?? '', /^Restore rst_\w+: receiving the artifact\.$/);
       assert.equal(lines.at(-1), 'restore: ok');
       assert.ok(lines.includes('The restored data is in place.'), text);
       assert.deepEqual(files(), []);
