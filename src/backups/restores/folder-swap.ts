@@ -1,74 +1,83 @@
 /**
- * Owns putting a folder in the place of one that a program uses, with the old one kept until the program is
- * well with the new one.
+ * Owns putting folders in the place of those that programs use, with the old ones kept until the programs are
+ * well with the new ones.
  *
- * 1. All three names lie in a folder of ours. At any moment the old folder has its own name or that of the
+ * 1. All names of a folder lie in a folder of ours. At any moment the old one has its own name or that of the
  *    outgoing one: `recoverSwap` puts it back behind a crash.
- * 2. The program is ended for the exchange alone; the new folder is whole before.
+ * 2. The programs are ended for the exchange alone; the new folders are whole before.
  */
 import { mkdir, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { handOverTree, removeTree } from '../../lib/untrusted-files/remove.ts';
-import type { DatabaseFolder, ServerControl } from '../targets.ts';
+import type { OwnFolder, ServerControl } from '../targets.ts';
 import { notPutBack, putBack, untouched } from './failures.ts';
 
 export interface Swap {
-  /** Ours, in which the folder is; and the folder's name. */
-  place: DatabaseFolder;
+  places: readonly OwnFolder[];
   control: ServerControl;
   log: (line: string) => void;
 }
 
-const incomingOf = (name: string): string => `${name}-incoming`;
-const outgoingOf = (name: string): string => `${name}-outgoing`;
+const liveOf = ({ root, data }: OwnFolder): string => join(root, data);
+const incomingOf = (place: OwnFolder): string => `${liveOf(place)}-incoming`;
+const outgoingOf = (place: OwnFolder): string => `${liveOf(place)}-outgoing`;
 
-/** `fill` is given the path of an empty folder of ours. Rejects with a ServiceError that says what is there now. */
-export async function swapFolder(
-  { place, control, log }: Swap,
-  fill: (path: string) => Promise<void>,
+/**
+ * `fill` is given the paths of empty folders of ours, in the order of `places`. Rejects with a ServiceError
+ * that says what is there now.
+ */
+export async function swapFolders(
+  { places, control, log }: Swap,
+  fill: (paths: readonly string[]) => Promise<void>,
 ): Promise<void> {
-  const { root, data, uid } = place;
-  const incoming = join(root, incomingOf(data));
   try {
-    await removeTree(incoming);
-    await mkdir(incoming, { mode: 0o700 });
-    await fill(incoming);
-    if (uid !== null) await handOverTree(incoming, uid);
+    for (const place of places) {
+      await removeTree(incomingOf(place));
+      await mkdir(incomingOf(place), { mode: 0o700 });
+    }
+    await fill(places.map(incomingOf));
+    for (const place of places) {
+      if (place.uid !== null) await handOverTree(incomingOf(place), place.uid);
+    }
   } catch (error) {
-    await removeTree(incoming).catch(() => undefined);
+    await removeAll(places.map(incomingOf)).catch(() => undefined);
     throw untouched(error);
   }
   log('It takes the place of the live one, for which that is stopped.');
   try {
     await control.stop();
-    await removeTree(join(root, outgoingOf(data)));
-    await rename(join(root, data), join(root, outgoingOf(data)));
-    await rename(incoming, join(root, data));
+    for (const place of places) await exchange(place);
     await control.start();
   } catch (error) {
     log('It is not well with the new data. The previous data is put back.');
-    await bringBack(place, control, error);
+    await bringBack(places, control, error);
     throw putBack(error);
   }
-  await removeTree(join(root, outgoingOf(data))).catch(() =>
+  await removeAll(places.map(outgoingOf)).catch(() =>
     log('The previous data could not be removed yet.'),
   );
 }
 
+async function exchange(place: OwnFolder): Promise<void> {
+  await removeTree(outgoingOf(place));
+  await rename(liveOf(place), outgoingOf(place));
+  await rename(incomingOf(place), liveOf(place));
+}
+
 async function bringBack(
-  place: DatabaseFolder,
+  places: readonly OwnFolder[],
   control: ServerControl,
   cause: unknown,
 ): Promise<void> {
-  const { root, data } = place;
   try {
     await control.stop();
-    if (await isThere(join(root, outgoingOf(data)))) {
-      await removeTree(join(root, data));
+    for (const place of places) {
+      if (!(await isThere(outgoingOf(place)))) continue;
+      await removeTree(liveOf(place));
       await recoverSwap(place);
     }
-    await removeTree(join(root, incomingOf(data)));
+    await removeAll(places.map(incomingOf));
     await control.start();
   } catch (error) {
     throw notPutBack(cause, `it does not start with it either (${String(error)})`);
@@ -76,11 +85,13 @@ async function bringBack(
 }
 
 /** To be called before the program is started: behind a crash within an exchange the old folder comes back. */
-export async function recoverSwap({ root, data }: DatabaseFolder): Promise<void> {
-  if (await isThere(join(root, data))) return;
-  if (await isThere(join(root, outgoingOf(data)))) {
-    await rename(join(root, outgoingOf(data)), join(root, data));
-  }
+export async function recoverSwap(place: OwnFolder): Promise<void> {
+  if (await isThere(liveOf(place))) return;
+  if (await isThere(outgoingOf(place))) await rename(outgoingOf(place), liveOf(place));
+}
+
+async function removeAll(paths: readonly string[]): Promise<void> {
+  for (const path of paths) await removeTree(path);
 }
 
 function isThere(path: string): Promise<boolean> {

@@ -11,9 +11,9 @@ import { join } from 'node:path';
 import type { ArchiveEntry } from '../../archives/formats/entry.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { Folder, readWhole, within } from '../../lib/untrusted-files/folder.ts';
-import type { DatabaseFolder, DatabaseTarget } from '../targets.ts';
+import type { OwnFolder, DatabaseTarget } from '../targets.ts';
 import { unfit, untouched } from './failures.ts';
-import { swapFolder } from './folder-swap.ts';
+import { swapFolders } from './folder-swap.ts';
 import type { Restorer } from './restorer.ts';
 import { unpackTar } from './tar-reading.ts';
 
@@ -31,7 +31,7 @@ export function postgresFilesRestorer(target: DatabaseTarget): Restorer {
         throw untouched(new ServiceError('ENGINE_NOT_AVAILABLE', sentence));
       }
       log('The files are unpacked beside the live ones.');
-      await swapFolder({ place, control, log }, async (path) => {
+      await swapFolders({ places: [place], control, log }, async ([path = '']) => {
         const missing = new Set(needed);
         const check = (entry: ArchiveEntry): boolean => {
           missing.delete(entry.path);
@@ -55,7 +55,7 @@ function isOfData({ path, kind }: ArchiveEntry): boolean {
   return !settings.includes(path);
 }
 
-async function keepSettings({ root, data }: DatabaseFolder, path: string): Promise<void> {
+async function keepSettings({ root, data }: OwnFolder, path: string): Promise<void> {
   await within(Folder.open(root), (above) =>
     within(above.folder(data), async (live) => {
       for (const name of settings) {

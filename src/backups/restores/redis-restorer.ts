@@ -8,10 +8,10 @@ import { join } from 'node:path';
 import { ServiceError } from '../../lib/errors.ts';
 import { Folder, readWhole, within } from '../../lib/untrusted-files/folder.ts';
 import { isRdb } from '../sources/redis-source.ts';
-import type { DatabaseFolder, DatabaseTarget } from '../targets.ts';
+import type { OwnFolder, DatabaseTarget } from '../targets.ts';
 import { unfit, untouched } from './failures.ts';
 import { firstBytes } from './first-bytes.ts';
-import { swapFolder } from './folder-swap.ts';
+import { swapFolders } from './folder-swap.ts';
 import type { Restorer } from './restorer.ts';
 
 const configName = 'redis.conf';
@@ -27,7 +27,7 @@ export function redisRestorer(target: DatabaseTarget): Restorer {
         throw untouched(new ServiceError('ENGINE_NOT_AVAILABLE', sentence));
       }
       log('The data is received beside the live one.');
-      await swapFolder({ place, control, log }, async (path) => {
+      await swapFolders({ places: [place], control, log }, async ([path = '']) => {
         const { first, whole } = await firstBytes(bytes, 5);
         if (!isRdb(first)) throw unfit('This is no RDB of Redis.');
         const config = await configOf(place);
@@ -47,7 +47,7 @@ async function rdbPlace(path: string, version: string): Promise<string> {
   return join(folder, base);
 }
 
-async function configOf({ root, data }: DatabaseFolder): Promise<Buffer | null> {
+async function configOf({ root, data }: OwnFolder): Promise<Buffer | null> {
   return within(Folder.open(root), (above) =>
     within(above.folder(data), async (folder) => {
       const file = await folder.file(configName);
