@@ -6,6 +6,7 @@ import { appDefinition } from '../actors/app/app-actor.ts';
 import { type AppDeps, appDefaults } from '../actors/app/deps.ts';
 import { backupsDefinition } from '../actors/backup/backups-actor.ts';
 import type { BackupDeps } from '../actors/backup/deps.ts';
+import { sourceOf } from '../actors/backup/sources.ts';
 import { BuildQueue } from '../actors/app/deploying/build-queue.ts';
 import { databaseDefinition } from '../actors/database/database-actor.ts';
 import { type DatabaseDeps, databaseDefaults } from '../actors/database/deps.ts';
@@ -44,7 +45,7 @@ export interface ActorParts {
   bulk: BulkPool;
   folders: DataFolders;
   appsRoot: AppsRoot;
-  backups: BackupDeps;
+  backups: Omit<BackupDeps, 'sourceOf'>;
   /** The way to addresses that callers name. */
   fetch: GuardedFetch;
   /** Prepares the tools that programs of the machine need. */
@@ -60,9 +61,17 @@ export function registerActors(actors: Pick<ActorRuntime, 'register'>, parts: Ac
   actors.register(serversDefinition(parts));
   actors.register(edgeDefinition({ ...parts, hostOf: hostNameOf(parts.config) }));
   actors.register(appDefinition(appDeps(parts)));
-  actors.register(databaseDefinition(databaseDeps(parts)));
+  const tools = hostPrograms(parts);
+  actors.register(databaseDefinition(databaseDeps(parts, tools)));
   actors.register(destinationActorDefinition({ ...parts, roots: parts.config }));
-  actors.register(backupsDefinition(parts.backups));
+  const { appsRoot } = parts.appsRoot;
+  const sources = { ...parts, tools, appsRoot, uploadsRoot: parts.folders.uploads };
+  actors.register(
+    backupsDefinition({
+      ...parts.backups,
+      sourceOf: (target, options) => sourceOf(sources, target, options),
+    }),
+  );
 }
 
 /** The folders for programs of the machine. */
@@ -137,14 +146,20 @@ function hostNameOf({ appsDomain }: Pick<Config, 'appsDomain'>): (slug: string) 
   return (slug) => `${slug}.${appsDomain}`;
 }
 
-function databaseDeps(parts: ActorParts): DatabaseDeps {
-  const { config, reader, driver, streams, secrets, clock, logger, prepareTools } = parts;
-  const { appsRoot } = parts.appsRoot;
+/** The programs that databases, and their dumps, are run with. */
+function hostPrograms({ appsRoot: root, logger, prepareTools }: ActorParts): HostPrograms {
+  const { appsRoot } = root;
   /** The node program that every uid may run. */
   const node = async (): Promise<string> => {
     await prepareTools();
     return toolchainPaths(appsRoot).node;
   };
+  return new HostPrograms({ appsRoot, path: programFolders, node, logger });
+}
+
+function databaseDeps(parts: ActorParts, tools: HostPrograms): DatabaseDeps {
+  const { config, reader, driver, streams, secrets, clock, logger } = parts;
+  const { appsRoot } = parts.appsRoot;
   const own = hasOwnUids(parts);
   return {
     ...{ reader, driver, streams, secrets, clock, logger },
@@ -155,7 +170,7 @@ function databaseDeps(parts: ActorParts): DatabaseDeps {
       root: appsRoot,
       uids: own ? databaseUids : null,
       namedUid: own ? namedUid() : null,
-      tools: new HostPrograms({ appsRoot, path: programFolders, node, logger }),
+      tools,
       images: config.databaseImages,
       healthTimeoutMs: config.healthTimeoutSeconds * 1000,
     },

@@ -26,22 +26,21 @@ export interface BackupPartsOptions {
   logger: Logger;
   secrets: SecretBox;
   fetch: GuardedFetch;
-  sourceOf: BackupDeps['sourceOf'];
 }
 
 export class BackupParts {
-  readonly deps: BackupDeps;
+  readonly deps: Omit<BackupDeps, 'sourceOf'>;
   /** The keys that runs are writing. */
   readonly writing = new Set<string>();
   readonly #options: BackupPartsOptions;
   readonly #gzip: GzipPool;
 
   constructor(options: BackupPartsOptions) {
-    const { config, reader, clock, logger, sourceOf } = options;
+    const { config, reader, clock, logger } = options;
     this.#options = options;
     this.#gzip = new GzipPool({ logger, clock });
     this.deps = {
-      ...{ reader, clock, logger, sourceOf, writing: this.writing },
+      ...{ reader, clock, logger, writing: this.writing },
       teamOfDestination: (id) => reader.get(tables.destinations, id)?.teamId ?? null,
       openDestination: (id) => this.#open(id),
       pack: (dump, recipient) => pack(dump, recipient, this.#gzip),

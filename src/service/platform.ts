@@ -29,7 +29,6 @@ import { createProcessDriver } from '../drivers/process/process-driver.ts';
 import { prepareToolchain } from '../drivers/process/toolchain.ts';
 import { AddressPolicy } from '../lib/address-policy.ts';
 import { systemClock } from '../lib/clock.ts';
-import { ServiceError } from '../lib/errors.ts';
 import { GuardedFetch } from '../lib/guarded-fetch.ts';
 import type { Logger } from '../lib/log.ts';
 import {
@@ -179,11 +178,8 @@ export class Platform {
     const samples = new MetricsWriter(this.folders.metrics);
     this.#sampler = new UsageSampler({ driver, writer: samples, clock, logger });
     const { secrets, fetch } = this;
-    this.#backups = new BackupParts({
-      ...{ config, reader: store, clock, logger, secrets, fetch },
-      sourceOf: ({ kind }) =>
-        Promise.reject(new ServiceError('NOT_BUILT_YET', `No ${kind} can be backed up yet.`)),
-    });
+    const common = { config, reader: store, clock, logger, secrets, fetch };
+    this.#backups = new BackupParts(common);
     const { writing } = this.#backups;
     this.#leftovers = new Leftovers({
       ...{ reader: store, logger, secrets, fetch, writing, roots: config },

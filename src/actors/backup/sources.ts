@@ -1,0 +1,128 @@
+/**
+ * Owns what a target is to those who dump it: a database with its server, an app with its files. Everything is
+ * read at the moment of the run.
+ */
+import { stat } from 'node:fs/promises';
+import { basename } from 'node:path';
+import { writeAppJson } from '../../backups/app-json.ts';
+import { appSource } from '../../backups/sources/app-source.ts';
+import { databaseSource } from '../../backups/sources/database-sources.ts';
+import type { Source } from '../../backups/sources/source.ts';
+import type { AppVolume, DatabaseTarget } from '../../backups/targets.ts';
+import type { Driver } from '../../drivers/driver.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import type { Logger } from '../../lib/log.ts';
+import type { Reader } from '../../store/reader-and-journal.ts';
+import type {
+  AppRecord,
+  BackupTarget,
+  DatabaseRecord,
+  EnvRecord,
+} from '../../store/records/records.ts';
+import { tables } from '../../store/records/tables.ts';
+import { AppFolders } from '../app/folders.ts';
+import { valueOf } from '../app/settings/variables.ts';
+import type { HostTools } from '../database/engines/engine.ts';
+import { engines } from '../database/engines/engines.ts';
+import { DatabasePlace } from '../database/running/places.ts';
+import { loopback } from '../database/settings/address.ts';
+import { openPasswords } from '../database/settings/secrets.ts';
+import type { SecretBox } from '../workload/deps.ts';
+import type { SourceOptions } from './deps.ts';
+
+export interface SourceParts {
+  reader: Reader;
+  logger: Logger;
+  secrets: SecretBox;
+  driver: Driver;
+  tools: Pick<HostTools, 'find' | 'ask'>;
+  appsRoot: string;
+  uploadsRoot: string;
+}
+
+/** Rejects with NOT_FOUND, NOT_RUNNING, ENGINE_NOT_AVAILABLE and NOT_BUILT_YET. */
+export async function sourceOf(
+  parts: SourceParts,
+  { kind, targetId }: BackupTarget,
+  options: SourceOptions,
+): Promise<Source> {
+  const { reader } = parts;
+  if (kind === 'app') {
+    const app = reader.get(tables.apps, targetId);
+    if (app !== undefined) return await sourceOfApp(parts, app, options);
+  } else {
+    const database = reader.get(tables.databases, targetId);
+    if (database !== undefined) return await databaseSource(databaseTarget(parts, database));
+  }
+  throw new ServiceError('NOT_FOUND', `No such ${kind}.`);
+}
+
+function databaseTarget(parts: SourceParts, record: Readonly<DatabaseRecord>): DatabaseTarget {
+  const { driver, secrets, tools, appsRoot } = parts;
+  const { id, engine, version, databaseName, username, run } = record;
+  const { live, port } = run;
+  if (live === null || port === null || run.crashing) {
+    throw new ServiceError('NOT_RUNNING', 'The database does not run: start it first.');
+  }
+  const uid = record.uid > 0 ? record.uid : null;
+  const place = new DatabasePlace(appsRoot, id, uid);
+  const isImage = driver.runs === 'image';
+  return {
+    ...{ engine, version, databaseName, username, port },
+    ...openPasswords(secrets, record),
+    host: loopback,
+    ownPort: isImage ? engines[engine].image.port : port,
+    socket: isImage ? null : (engines[engine].host?.socket(place, port) ?? null),
+    pipe: (spec, input, signal) => driver.pipe(live, spec, input, signal),
+    tools: isImage
+      ? null
+      : { find: (names) => tools.find(names), ask: (program, args) => tools.ask(program, args) },
+    files: isImage ? null : { root: place.root, data: basename(place.data), uid },
+    control: { stop: notForDumps, start: notForDumps },
+  };
+}
+
+function notForDumps(): Promise<void> {
+  return Promise.reject(new Error('Cannot stop or start the server: it is only dumped'));
+}
+
+async function sourceOfApp(
+  { reader, logger, secrets, driver, appsRoot, uploadsRoot }: SourceParts,
+  app: Readonly<AppRecord>,
+  { encrypted }: SourceOptions,
+): Promise<Source> {
+  if (driver.runs === 'image') {
+    const detail = 'Files of apps that run in containers cannot be backed up yet.';
+    throw new ServiceError('NOT_BUILT_YET', detail);
+  }
+  const { id, uid, upload } = app;
+  const folders = new AppFolders({ appsRoot, uploadsRoot, appId: id, uid: uid > 0 ? uid : null });
+  const env = reader.list(tables.env, 'app', [id], { limit: Infinity });
+  const told = env.map((one) => ({ ...one, value: toldValue(secrets, one, encrypted) }));
+  const target = {
+    volumes: await volumesOf(folders),
+    upload: upload && { filename: upload.filename, path: folders.upload(upload.blob) },
+    settings: JSON.parse(writeAppJson(app, told).toString()) as unknown,
+  };
+  return appSource(target, (count) =>
+    logger.warn({ app: id, entries: count }, 'backup_left_entries_out'),
+  );
+}
+
+/** A secret value only where nobody but the owner of the recovery key reads it. */
+function toldValue(
+  secrets: SecretBox,
+  variable: Readonly<EnvRecord>,
+  encrypted: boolean,
+): string | null {
+  return variable.isSecret && !encrypted ? null : valueOf(secrets, variable);
+}
+
+/** An app that was never deployed has none. */
+async function volumesOf({ data }: AppFolders): Promise<AppVolume[]> {
+  const isThere = await stat(data).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
+  return isThere ? [{ name: basename(data), path: data }] : [];
+}
