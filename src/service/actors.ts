@@ -14,6 +14,7 @@ import { engines } from '../actors/database/engines/engines.ts';
 import { destinationActorDefinition } from '../actors/destination/actor.ts';
 import { edgeDefinition } from '../actors/edge/edge-actor.ts';
 import { instanceActorDefinition } from '../actors/instance/actor.ts';
+import type { RestoreDeps } from '../actors/restore/deps.ts';
 import type { ActorRuntime } from '../actors/runtime/runtime.ts';
 import { serversDefinition } from '../actors/server/actor.ts';
 import { teamActorDefinition } from '../actors/team/actor.ts';
@@ -60,12 +61,13 @@ export function registerActors(actors: Pick<ActorRuntime, 'register'>, parts: Ac
   actors.register(instanceActorDefinition(parts));
   actors.register(serversDefinition(parts));
   actors.register(edgeDefinition({ ...parts, hostOf: hostNameOf(parts.config) }));
-  actors.register(appDefinition(appDeps(parts)));
   const tools = hostPrograms(parts);
-  actors.register(databaseDefinition(databaseDeps(parts, tools)));
-  actors.register(destinationActorDefinition({ ...parts, roots: parts.config }));
   const { appsRoot } = parts.appsRoot;
   const sources = { ...parts, tools, appsRoot, uploadsRoot: parts.folders.uploads };
+  const restores = restoreDeps(parts, sources);
+  actors.register(appDefinition(appDeps(parts, restores)));
+  actors.register(databaseDefinition(databaseDeps(parts, tools, restores)));
+  actors.register(destinationActorDefinition({ ...parts, roots: parts.config }));
   actors.register(
     backupsDefinition({
       ...parts.backups,
@@ -90,14 +92,14 @@ function hasOwnUids({ appsRoot, driver }: ActorParts): boolean {
   return appsRoot.perAppUid && driver.runs === 'host';
 }
 
-function appDeps(parts: ActorParts): AppDeps {
+function appDeps(parts: ActorParts, restores: RestoreDeps): AppDeps {
   const { config, reader, driver, streams, secrets, clock, logger, bulk, prepareTools } = parts;
   const { appsRoot } = parts.appsRoot;
   const tools = toolchainPaths(appsRoot);
   const hostOf = hostNameOf(config);
   return {
     ...{ reader, driver, streams, secrets, clock, logger },
-    restores: restoreDeps(parts),
+    restores,
     // Every release is extracted before anything of it runs, so the tools are prepared here.
     extractor: {
       extract: async (archive, format, into, options) => {
@@ -157,14 +159,18 @@ function hostPrograms({ appsRoot: root, logger, prepareTools }: ActorParts): Hos
   return new HostPrograms({ appsRoot, path: programFolders, node, logger });
 }
 
-function databaseDeps(parts: ActorParts, tools: HostPrograms): DatabaseDeps {
+function databaseDeps(
+  parts: ActorParts,
+  tools: HostPrograms,
+  restores: RestoreDeps,
+): DatabaseDeps {
   const { config, reader, driver, streams, secrets, clock, logger } = parts;
   const { appsRoot } = parts.appsRoot;
   const own = hasOwnUids(parts);
   return {
     ...{ reader, driver, streams, secrets, clock, logger },
     engines,
-    restores: restoreDeps(parts),
+    restores,
     options: {
       ...databaseDefaults,
       root: appsRoot,

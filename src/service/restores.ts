@@ -1,17 +1,26 @@
 /** Owns what restores are given: where artifacts lie meanwhile, how they are opened, what puts them back. */
-import { createGunzip } from 'node:zlib';
-import { Readable } from 'node:stream';
+import type { SourceParts } from '../actors/backup/sources.ts';
 import type { RestoreDeps } from '../actors/restore/deps.ts';
+import { restorerOf } from '../actors/restore/restorers.ts';
 import { identityContext, placeOf } from '../actors/destination/place.ts';
 import { openDestination } from '../backups/destinations/open.ts';
+import { decrypted } from '../backups/streams/age/decrypted.ts';
+import { headerEnd, headerMaxBytes, openHeader } from '../backups/streams/age/header.ts';
+import { identityOf } from '../backups/streams/age/keys.ts';
+import { gunzipped } from '../backups/streams/gunzipped.ts';
+import { corrupt } from '../backups/streams/refusals.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { tables } from '../store/records/tables.ts';
 import type { ActorParts } from './actors.ts';
 
-export function restoreDeps({ config, reader, secrets, fetch, folders }: ActorParts): RestoreDeps {
+export function restoreDeps(
+  { config, reader, secrets, fetch, folders }: ActorParts,
+  sources: SourceParts,
+): RestoreDeps {
   return {
     root: folders.restores,
-    unpack: (artifact) => Readable.from(artifact).pipe(createGunzip()),
+    unpack: (artifact, recoveryKey) =>
+      gunzipped(recoveryKey === null ? artifact : decrypted(artifact, recoveryKey)),
     openPlace: (destinationId) => {
       const record = reader.get(tables.destinations, destinationId);
       if (record === undefined) throw new ServiceError('NOT_FOUND', 'No such destination.');
@@ -20,13 +29,18 @@ export function restoreDeps({ config, reader, secrets, fetch, folders }: ActorPa
       const destination = openDestination(placeOf(record, config, secrets), { fetch });
       return { destination, identity: identity ?? null };
     },
-    restorerOf: () => {
-      throw new ServiceError('NOT_BUILT_YET', 'This cannot be restored yet.');
-    },
+    restorerOf: (of) => restorerOf(sources, of),
   };
 }
 
-/** Throws RECOVERY_KEY_WRONG unless the key opens the artifact that begins like this. */
-export function proveKey(_head: Uint8Array, _recoveryKey: string): void {
-  throw new ServiceError('NOT_BUILT_YET', 'Encrypted artifacts cannot be restored yet.');
+/**
+ * Throws RECOVERY_KEY_WRONG unless the key opens the artifact that begins like this, and ARTIFACT_CORRUPT where
+ * nothing could.
+ */
+export function proveKey(head: Uint8Array, recoveryKey: string): void {
+  const identity = identityOf(recoveryKey);
+  const bytes = Buffer.from(head.subarray(0, headerMaxBytes));
+  const end = headerEnd(bytes);
+  if (end === null) throw corrupt('its header is cut off, or has no end');
+  openHeader(bytes.subarray(0, end), identity);
 }

@@ -6,12 +6,15 @@
  */
 import { probeKey } from '../../backups/destinations/probe.ts';
 import { type Artifact, verifyArtifact, writeArtifact } from '../../backups/runs/artifact.ts';
+import { Hashed, hashed } from '../../backups/streams/hashed.ts';
 import { untilAborted } from '../../backups/runs/until-aborted.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { BackupRunRecord } from '../../store/records/records.ts';
 import type { Backups, TargetRecord } from './backups.ts';
 
 const nameMax = 40;
+/** What comes back only where it was made: that is known by its hash. */
+const ownDumps: ReadonlySet<string> = new Set(['base.tar']);
 
 /**
  * Makes the artifact of a run, and proves it. Rejects when there is none; `leaves` is told until when something
@@ -36,9 +39,11 @@ export async function makeArtifact(
   deps.writing.add(key);
   try {
     await save({ ...begun, artifact: 'writing' });
-    const bytes = deps.pack(source.read(signal), recipient);
+    const dump = ownDumps.has(source.ending) ? hashed(source.read(signal)) : source.read(signal);
+    const bytes = deps.pack(dump, recipient);
     const artifact = await writeArtifact(bytes, { ...transport, leaves });
-    await save({ ...artifact, status: 'verifying', progressBytes: 0 });
+    const own = dump instanceof Hashed && { dumpSha256: dump.sha256 };
+    await save({ ...artifact, ...own, status: 'verifying', progressBytes: 0 });
     await verifyArtifact(artifact, transport);
     return artifact;
   } finally {

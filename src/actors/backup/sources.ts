@@ -57,7 +57,7 @@ export async function sourceOf(
   throw new ServiceError('NOT_FOUND', `No such ${kind}.`);
 }
 
-function databaseTarget(parts: SourceParts, record: Readonly<DatabaseRecord>): DatabaseTarget {
+export function databaseTarget(parts: SourceParts, record: Readonly<DatabaseRecord>): DatabaseTarget {
   const { driver, secrets, tools, appsRoot } = parts;
   const { id, engine, version, databaseName, username, run } = record;
   const { live, port } = run;
@@ -95,12 +95,13 @@ async function sourceOfApp(
     const detail = 'Files of apps that run in containers cannot be backed up yet.';
     throw new ServiceError('NOT_BUILT_YET', detail);
   }
-  const { id, uid, upload } = app;
-  const folders = new AppFolders({ appsRoot, uploadsRoot, appId: id, uid: uid > 0 ? uid : null });
+  const { id, upload } = app;
+  const uid = app.uid > 0 ? app.uid : null;
+  const folders = new AppFolders({ appsRoot, uploadsRoot, appId: id, uid });
   const env = reader.list(tables.env, 'app', [id], { limit: Infinity });
   const told = env.map((one) => ({ ...one, value: toldValue(secrets, one, encrypted) }));
   const target = {
-    volumes: await volumesOf(folders),
+    volumes: await volumesOf(folders, uid),
     upload: upload && { filename: upload.filename, path: folders.upload(upload.blob) },
     settings: JSON.parse(writeAppJson(app, told).toString()) as unknown,
   };
@@ -119,10 +120,14 @@ function toldValue(
 }
 
 /** An app that was never deployed has none. */
-async function volumesOf({ data }: AppFolders): Promise<AppVolume[]> {
+async function volumesOf(
+  { root, data }: AppFolders,
+  uid: number | null,
+): Promise<AppVolume[]> {
   const isThere = await stat(data).then(
     (found) => found.isDirectory(),
     () => false,
   );
-  return isThere ? [{ name: basename(data), path: data }] : [];
+  const name = basename(data);
+  return isThere ? [{ name, folder: { root, data: name, uid } }] : [];
 }

@@ -2,6 +2,7 @@
  * Owns the check of an artifact before anything of its target is touched: that it is whole, a backup of the
  * target's kind, and, where it is a tar, that no entry of it leads out of it.
  */
+import { createHash } from 'node:crypto';
 import { TarScanner } from '../../archives/formats/tar-scanner.ts';
 import { EntryTree } from '../../archives/formats/entry-tree.ts';
 import type { ArchiveVisitor } from '../../archives/formats/entry.ts';
@@ -23,6 +24,8 @@ export interface CheckedArtifact {
   kind: ArtifactKind;
   /** Behind the compression. */
   bytes: number;
+  /** Of the unpacked bytes, hex; null where nobody asks for it. */
+  sha256: string | null;
   /** Of an app. */
   appJson: AppJson | null;
 }
@@ -71,7 +74,7 @@ function readingOf(head: Uint8Array, wanted: SourceKind): Reading {
   const kind = kindOf(head);
   if (kind === 'tar') return new TarReading(wanted);
   const fit = checkFits(kind, wanted);
-  return { push: () => undefined, finish: () => ({ kind: fit, appJson: null }) };
+  return { push: () => undefined, finish: () => ({ kind: fit, sha256: null, appJson: null }) };
 }
 
 class TarReading implements Reading {
@@ -79,6 +82,7 @@ class TarReading implements Reading {
   readonly #root = new Set<string>();
   readonly #tree: EntryTree;
   readonly #scanner: TarScanner;
+  readonly #hash = createHash('sha256');
   #appJson: Uint8Array[] | null = null;
   #isAppJson = false;
 
@@ -91,6 +95,7 @@ class TarReading implements Reading {
   }
 
   push(chunk: Uint8Array): void {
+    this.#hash.update(chunk);
     this.#scanner.push(chunk);
   }
 
@@ -99,7 +104,8 @@ class TarReading implements Reading {
     this.#tree.finish();
     const kind = checkFits(kindOfTar(this.#root), this.#wanted);
     const isApp = kind.source === 'app' && this.#appJson !== null;
-    return { kind, appJson: isApp ? readAppJson(Buffer.concat(this.#appJson ?? [])) : null };
+    const appJson = isApp ? readAppJson(Buffer.concat(this.#appJson ?? [])) : null;
+    return { kind, sha256: this.#hash.digest('hex'), appJson };
   }
 
   #visitor(): ArchiveVisitor {

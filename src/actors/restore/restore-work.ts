@@ -10,12 +10,12 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { AppJson } from '../../backups/app-json.ts';
 import { sourceOf } from '../../backups/restores/artifact-kind.ts';
-import type { TargetControl } from '../../backups/restores/restorer-of.ts';
+import type { ServerControl } from '../../backups/targets.ts';
 import { pause } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { DatabaseEngine, RestoreRunRecord } from '../../store/records/records.ts';
 import { tables } from '../../store/records/tables.ts';
-import { checkArtifact } from './artifact-check.ts';
+import { checkArtifact, type CheckedArtifact } from './artifact-check.ts';
 import type { RestoreCore } from './core.ts';
 import { idlePollMs, progressEveryMs } from './deps.ts';
 import type { RestoreRights } from './protocol.ts';
@@ -69,7 +69,7 @@ export async function replaceData(given: RestoreGiven, signal: AbortSignal): Pro
   const { core, host, run, say, enter, rights } = given;
   const { unpack, restorerOf } = core.deps.restores;
   let identity: string | null;
-  let checked: Awaited<ReturnType<typeof checkArtifact>>;
+  let checked: CheckedArtifact;
   try {
     identity = run.backupRunId === null ? given.identity : await fetchArtifact(given, signal);
     await enter('checking', signal);
@@ -86,7 +86,10 @@ export async function replaceData(given: RestoreGiven, signal: AbortSignal): Pro
     await hold(given, signal);
     const control = controlOf(given, signal);
     const { kind, targetId } = run;
-    const restorer = await restorerOf({ kind, targetId, artifact: checked.kind, control });
+    const restorer = await restorerOf({
+      ...{ kind, targetId, artifact: checked.kind, control },
+      isOwn: isOwn(given, checked),
+    });
     await enter('replacing', signal);
     isTouched = true;
     say('Restoring the data.');
@@ -103,6 +106,15 @@ export async function replaceData(given: RestoreGiven, signal: AbortSignal): Pro
   if (appJson !== null) await host.applySettings?.(appJson, rights, say);
 }
 
+/** Somebody else may have put anything into an artifact; a dump of ours is known by its hash. */
+function isOwn({ core, run }: RestoreParts, { sha256 }: CheckedArtifact): boolean {
+  if (sha256 === null) return false;
+  const all = core.deps.reader.list(tables.backupRuns, 'target', [run.targetId], {
+    limit: Infinity,
+  });
+  return all.some(({ dumpSha256 }) => dumpSha256 === sha256);
+}
+
 /** Brings the target of a restore that died into a state that can be told; the sentence that tells it. */
 export async function recoverData(parts: RestoreParts, signal: AbortSignal): Promise<string> {
   const { core, run, say } = parts;
@@ -110,10 +122,10 @@ export async function recoverData(parts: RestoreParts, signal: AbortSignal): Pro
   try {
     const { kind, targetId } = run;
     const control = controlOf(parts, signal);
-    const of = { kind, targetId, artifact: null, control };
+    const of = { kind, targetId, artifact: null, isOwn: false, control };
     const restorer = await core.deps.restores.restorerOf(of);
     const data = await restorer.recover?.(say, signal);
-    if (data === undefined) return nobodyKnows;
+    if (data == null) return nobodyKnows;
     return data === 'previous' ? previousInPlace : restoredInPlace;
   } catch (error) {
     core.deps.logger.error({ restore: run.id, err: error }, 'restore_not_recovered');
@@ -166,7 +178,7 @@ async function hold({ core, host, say }: RestoreParts, signal: AbortSignal): Pro
   }
 }
 
-function controlOf({ core, host }: RestoreParts, signal: AbortSignal): TargetControl {
+function controlOf({ core, host }: RestoreParts, signal: AbortSignal): ServerControl {
   const { context, deps } = core;
   return {
     stop: async () => {

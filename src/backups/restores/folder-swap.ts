@@ -84,10 +84,19 @@ async function bringBack(
   }
 }
 
-/** To be called before the program is started: behind a crash within an exchange the old folder comes back. */
-export async function recoverSwap(place: OwnFolder): Promise<void> {
-  if (await isThere(liveOf(place))) return;
-  if (await isThere(outgoingOf(place))) await rename(outgoingOf(place), liveOf(place));
+/**
+ * To be called before the program is started: behind a crash within an exchange the old folder comes back. Tells
+ * which of both is live then; null: nothing is left that tells.
+ */
+export async function recoverSwap(place: OwnFolder): Promise<'previous' | 'restored' | null> {
+  const [hasLive, hasOutgoing] = [await isThere(liveOf(place)), await isThere(outgoingOf(place))];
+  const hasIncoming = await isThere(incomingOf(place));
+  if (!hasLive && hasOutgoing) {
+    await rename(outgoingOf(place), liveOf(place));
+    return 'previous';
+  }
+  if (hasOutgoing && !hasIncoming) return 'restored';
+  return hasIncoming ? 'previous' : null;
 }
 
 async function removeAll(paths: readonly string[]): Promise<void> {

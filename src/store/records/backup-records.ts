@@ -70,6 +70,8 @@ export interface BackupRunRecord extends BackupTarget {
   progressBytes: number | null;
   /** Of the artifact, hex; null before it is written. */
   sha256: string | null;
+  /** Of what was dumped, hex, where a restore asks who made it; absent elsewhere. */
+  dumpSha256?: string;
   verifiedAtMs: number | null;
   /** Why it failed or was canceled: a sentence with its code. */
   error: string | null;
