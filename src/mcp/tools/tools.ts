@@ -3,6 +3,7 @@ import type { GraphQLSchema } from 'graphql';
 import type { Tool } from '../tool.ts';
 import type { Rights } from '../rights.ts';
 import { appTools, listTeams } from './apps.ts';
+import { backupTools } from './backups.ts';
 import { databaseTools } from './databases.ts';
 import { deploymentTools } from './deployments.ts';
 import { documentTool } from './document-tool.ts';
@@ -19,6 +20,7 @@ export function createTools(schema: GraphQLSchema, rights: Rights): Tool[] {
     ...logTools,
     ...envTools,
     ...databaseTools,
+    ...backupTools,
     search,
     ...graphqlTools(schema),
   ];
