@@ -332,6 +332,7 @@ export const routes: readonly RouteLine[] = [
   { route: 'POST /api/apps/:id/upload', takes: 'cookie', need: 'deploy_apps', on: 'thing', past: 400, headers: { 'x-upload-filename': 'empty.zip' }, path: ({ things }) => `/api/apps/${things.appId}/upload` },
   { route: 'GET /api/apps/:id/source', takes: 'cookie', need: 'configure_apps', on: 'thing', past: 404, code: 'NO_UPLOAD', path: ({ things }) => `/api/apps/${things.appId}/source` },
   { route: 'POST /api/backups/restore-upload', takes: 'cookie', need: 'restore_backups', on: 'thing', past: 415, path: ({ things }) => `/api/backups/restore-upload?app=${things.appId}` },
+  { route: 'GET /api/backups/:runId/download', takes: 'cookie', need: 'restore_backups', on: 'thing', path: ({ things }) => `/api/backups/${things.backupRunId}/download` },
   { route: 'GET /api/apps/:id/logs', takes: 'cookie', need: 'view_logs', on: 'thing', path: ({ things }) => `/api/apps/${things.appId}/logs` },
   { route: 'DELETE /api/apps/:id/logs', takes: 'cookie', need: 'signedIn', on: 'none', past: 204, path: ({ things }) => `/api/apps/${things.appId}/logs?sessionId=str_none` },
   { route: 'GET /api/databases/:id/logs', takes: 'cookie', need: 'view_logs', on: 'thing', path: ({ things }) => `/api/databases/${things.databaseId}/logs` },

@@ -9,7 +9,7 @@ import assert from 'node:assert/strict';
 import { capabilities } from '../../src/lib/capabilities.ts';
 import type { Capability } from '../../src/lib/capabilities.ts';
 import { lockOut } from './authenticator-app.ts';
-import { beginBackup, makeDestination, makeSchedule } from './backups-over-graphql.ts';
+import { beginBackup, endedRun, makeDestination, makeSchedule } from './backups-over-graphql.ts';
 import { archiveOf, owner } from './gangway-client.ts';
 import type { Client } from './gangway-client.ts';
 import { Gangway } from './gangway.ts';
@@ -251,6 +251,7 @@ async function furnish(gangway: Gangway, teamId: string): Promise<Place> {
     const destinationId = await makeDestination(client, name, { headers });
     const of = { appId: app.id, destinationId };
     const { id: backupRunId } = await beginBackup(client, of, headers);
+    assert.equal((await endedRun(client, backupRunId, headers)).error, null);
     const backupScheduleId = await makeSchedule(client, of, headers);
     const backups = { backupRunId, backupScheduleId };
     return { folderId, ...apps, databaseId, trashedDatabaseId, ...backups };

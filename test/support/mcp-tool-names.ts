@@ -9,6 +9,7 @@ export const neededFor: Readonly<Record<string, readonly string[]>> = {
   control_apps: ['start_app', 'stop_app', 'restart_app'],
   delete_apps: ['delete_app'],
   restore_backups: ['restore_backup'],
+  manage_backups: ['run_backup'],
   deploy_apps: ['cancel_deployment', 'rollback_app', 'deploy_app'],
 };
 
@@ -16,5 +17,5 @@ export const neededFor: Readonly<Record<string, readonly string[]>> = {
 // prettier-ignore
 export const freeTools = [
   'list_teams', 'list_apps', 'get_app', 'list_deployments', 'get_deployment', 'wait_for_deployment',
-  'get_deployment_log', 'list_databases', 'get_database', 'search', 'graphql_schema', 'graphql_query', 'graphql_mutate',
+  'get_deployment_log', 'list_databases', 'get_database', 'list_backups', 'search', 'graphql_schema', 'graphql_query', 'graphql_mutate',
 ];
