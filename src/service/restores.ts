@@ -11,12 +11,21 @@ import { gunzipped } from '../backups/streams/gunzipped.ts';
 import { corrupt } from '../backups/streams/refusals.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { tables } from '../store/records/tables.ts';
-import type { ActorParts } from './actors.ts';
+import type { Config } from '../config.ts';
+import type { GuardedFetch } from '../lib/guarded-fetch.ts';
+import type { DataFolders } from './data-folders.ts';
+
+export interface RestorePartsOptions {
+  config: Pick<Config, 'dataDir' | 'backupRoots'>;
+  fetch: GuardedFetch;
+  folders: Pick<DataFolders, 'restores'>;
+}
 
 export function restoreDeps(
-  { config, reader, secrets, fetch, folders }: ActorParts,
+  { config, fetch, folders }: RestorePartsOptions,
   sources: SourceParts,
 ): RestoreDeps {
+  const { reader, secrets } = sources;
   return {
     root: folders.restores,
     unpack: (artifact, recoveryKey) =>

@@ -4,7 +4,12 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { tarEnd, tarHeaders } from '../../src/backups/tar/tar-header.ts';
-import { beginBackup, endedRun, makeDestination, type Run } from '../support/backups-over-graphql.ts';
+import {
+  beginBackup,
+  endedRun,
+  makeDestination,
+  type Run,
+} from '../support/backups-over-graphql.ts';
 import { Databases, rowsOf } from '../support/databases.ts';
 import { eventually } from '../support/eventually.ts';
 import { archiveOf } from '../support/gangway-client.ts';
@@ -26,7 +31,7 @@ describe('restores', () => {
   before(async () => {
     gangway = await Gangway.open();
   });
-  after(() => gangway.close());
+  after(() => gangway.end());
 
   const backupOf = async (
     of: { appId?: string; databaseId?: string },

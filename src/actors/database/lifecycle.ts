@@ -20,6 +20,7 @@ import type { DatabaseProtocol, Handlers } from './protocol.ts';
 import { finishRotation } from './settings/passwords.ts';
 import { withoutSecrets } from './running/said.ts';
 import { volumeOf } from './running/spec.ts';
+import { serverOf } from './running/wellness.ts';
 import { leaving } from './running/workloads.ts';
 
 export class Lifecycle {
@@ -163,6 +164,11 @@ export class Lifecycle {
     if (start === null) return;
     try {
       await bringUp(core, AbortSignal.any([stop, start]));
+      const { live } = core.require().run;
+      // Restored files may know an earlier password.
+      if (live !== null) {
+        await core.engine.setPassword(serverOf(core, live), core.passwords.password, stop);
+      }
     } finally {
       await core.context.report(() => core.endStart());
     }

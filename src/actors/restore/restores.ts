@@ -207,7 +207,8 @@ export class Restores {
     };
     void this.#save(current, ended);
     this.#current = null;
-    deps.logger.info({ target: id, restore: current.run.id, ...ended }, 'restore_ended');
+    const { status } = current.run;
+    deps.logger.info({ target: id, restore: current.run.id, status }, 'restore_ended');
     if (!this.#core.isHeld) return;
     this.#core.letGo();
     context.afterCommit(() => void context.report(() => this.#host.released()));

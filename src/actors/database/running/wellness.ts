@@ -85,11 +85,6 @@ export async function look(
   try {
     const server = serverOf(core, workloadId);
     const seen = await core.engine.check(server, signal);
-    if (seen.kind === 'unwell' && core.isHeld) {
-      // Restored files may know an earlier password.
-      await core.engine.setPassword(server, server.password, signal);
-      return await core.engine.check(server, signal);
-    }
     const { nextPasswordSealed } = core.require();
     if (seen.kind !== 'unwell' || nextPasswordSealed === null) return seen;
     // The server may have taken the new password already.

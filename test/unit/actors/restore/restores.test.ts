@@ -28,7 +28,7 @@ describe('restores of a database', () => {
 
   const ask = <T extends keyof RestoreProtocol>(
     message: { type: T } & RestoreProtocol[T]['in'],
-  ): Promise<RestoreProtocol[T]['out']> => place.ask(id, message as never) as never;
+  ): Promise<RestoreProtocol[T]['out']> => place.ask(id, message);
 
   const begin = async (artifact: Uint8Array): Promise<string> => {
     const { run, dir, name } = await ask({ type: 'restore-begin' });
@@ -71,10 +71,7 @@ describe('restores of a database', () => {
     const whole = gzipSync(dump);
     const broken: [Uint8Array, RegExp][] = [
       [whole.subarray(0, whole.length - 9), /ARCHIVE_CORRUPT/],
-      [
-        gzipSync(`REDIS0011${'x'.repeat(600)}`),
-        /is a backup of a Redis database.*ARTIFACT_UNFIT/,
-      ],
+      [gzipSync(`REDIS0011${'x'.repeat(600)}`), /is a backup of a Redis database.*ARTIFACT_UNFIT/],
       [gzipSync('-- MariaDB dump 10.19\n'), /is a backup of a MariaDB database/],
       [gzipSync('hello'), /no backup that is known here/],
       [gzipSync(''), /no backup that is known here/],
@@ -116,7 +113,7 @@ describe('restores of a database', () => {
       { type: 'delete' },
       { type: 'rotate' },
     ] as const) {
-      await assert.rejects(place.ask(id, message as never), refusal('RESTORE_RUNNING'));
+      await assert.rejects(place.ask(id, message), refusal('RESTORE_RUNNING'));
     }
     resolve(undefined);
     assert.equal((await ended(restoreId)).status, 'success');

@@ -43,7 +43,7 @@ describe('POST /api/backups/restore-upload', () => {
     const temporaryDir = join(place.root, 'tmp');
     bulk = new BulkPool({ temporaryDir, logger, clock: systemClock, lanes: 1 });
     const actors: Pick<Actors, 'ask'> = {
-      ask: (ref, message) => place.ask(ref.id, message as never) as never,
+      ask: (ref, message) => place.ask(ref.id, message as never),
     };
     const routes = restoreUploadRoutes({
       ...{ bulk, actors: actors as Actors, reader, logger, clock: systemClock, artifactBytes },
