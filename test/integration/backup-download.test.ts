@@ -234,17 +234,11 @@ describe('the download of a backup', () => {
     assert.ok(opened.bytes.equals(plain));
     assert.equal(opened.headers['content-length'], undefined);
     assert.equal(opened.headers['content-type'], 'application/gzip');
-    assert.equal(
-      opened.headers['content-disposition'],
-      'attachment; filename="run_age.dump.gz"',
-    );
+    assert.equal(opened.headers['content-disposition'], 'attachment; filename="run_age.dump.gz"');
     const raw = await whole('run_age', {}, { query: '?raw=1' });
     assert.ok(raw.bytes.equals(stored));
     assert.equal(raw.headers['content-type'], 'application/octet-stream');
-    assert.equal(
-      raw.headers['content-disposition'],
-      'attachment; filename="run_age.dump.gz.age"',
-    );
+    assert.equal(raw.headers['content-disposition'], 'attachment; filename="run_age.dump.gz.age"');
     assert.notEqual(raw.headers.etag, opened.headers.etag);
     const part = await whole('run_age', { range: 'bytes=100-' }, { query: '?raw=1' });
     assert.ok(part.status === 206 && part.bytes.equals(stored.subarray(100)));
