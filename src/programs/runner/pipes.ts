@@ -26,14 +26,14 @@ export function makePipes<Name extends string>(
   dir: string,
   names: readonly Name[],
 ): Record<Name, OutputPipe> {
-  const files = makeFifos(dir, names);
+  const files = makeFifos(dir, names, '622');
   const pipes = files.map((file) => openBoth(file));
   return Object.fromEntries(names.map((name, at) => [name, pipes[at]])) as Record<Name, OutputPipe>;
 }
 
 /** As `makePipes`, the other way. */
 export function makeInputPipe(dir: string, name: string): InputPipe {
-  const [file = ''] = makeFifos(dir, [name]);
+  const [file = ''] = makeFifos(dir, [name], '644');
   const { O_RDONLY, O_NONBLOCK, O_WRONLY } = fs.constants;
   // It lets the other end open at once. The program gets one of its own that waits.
   const openerFd = fs.openSync(file, O_RDONLY | O_NONBLOCK);
@@ -55,11 +55,11 @@ export function makeInputPipe(dir: string, name: string): InputPipe {
   }
 }
 
-function makeFifos(dir: string, names: readonly string[]): string[] {
+/** The end that the program has is open to all, since it may have another uid; nobody else finds the way in. */
+function makeFifos(dir: string, names: readonly string[], mode: '622' | '644'): string[] {
   const files = names.map((name) => path.join(dir, `${name}.pipe`));
   for (const file of files) fs.rmSync(file, { force: true });
-  // Open to all, since the program may have another uid; nobody else finds the way in.
-  const made = spawnSync('/usr/bin/env', ['mkfifo', '-m', '666', ...files], {
+  const made = spawnSync('/usr/bin/env', ['mkfifo', '-m', mode, ...files], {
     env: { PATH: '/usr/bin:/bin' },
     stdio: 'ignore',
   });
