@@ -110,8 +110,6 @@ export class Compartment {
   #within(place: Place | null): Place | null {
     const enter = this.#parts.isolation.enterOf(this.#enclosure);
     if (enter.length === 0) return place;
-    const terminals = this.#enclosure?.terminals;
-    const { join = [], limiter = null } = place ?? {};
-    return { join, limiter, enter, ...(terminals !== undefined && { terminals }) };
+    return { join: place?.join ?? [], limiter: place?.limiter ?? null, enter };
   }
 }
