@@ -10,6 +10,8 @@ export interface Place {
   limiter: readonly string[] | null;
   /** Program and options that enter namespaces and run what is named behind them there; absent: none. */
   enter?: readonly string[];
+  /** Folder where the machine's terminals lie in there; absent: where they lie on the machine. */
+  terminals?: string;
 }
 
 /** What runs on a terminal, and how. */

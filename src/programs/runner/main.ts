@@ -24,6 +24,7 @@ import { instanceOf } from './instance.ts';
 import { Isolation } from './isolation/isolation.ts';
 import { readCgroupHost } from './limits/cgroups.ts';
 import { openBareLimits, openLimits } from './limits/limits.ts';
+import { raiseMachineBounds } from './limits/machine-bounds.ts';
 import { takeLock } from './lock.ts';
 import { openNetworks } from './network/networks.ts';
 import { Records } from './records.ts';
@@ -166,6 +167,7 @@ async function main(): Promise<void> {
     return;
   }
   const host = readCgroupHost();
+  if (host.isRoot) raiseMachineBounds(logger);
   const limits = without.includes('cgroup')
     ? openBareLimits(host.isRoot)
     : openLimits(instance, logger, host);
