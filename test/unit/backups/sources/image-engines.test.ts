@@ -52,7 +52,9 @@ describe('databaseSource() of an image', () => {
       assert.equal((await collected(source.read(never))).toString(), 'bytes');
       const [spec] = target.ran;
       assert.ok(spec?.command.some((word) => program.test(word)));
-      assert.ok(spec.command.some((word) => word.includes('2000')) || spec.env['PGPORT'] === '2000');
+      assert.ok(
+        spec.command.some((word) => word.includes('2000')) || spec.env['PGPORT'] === '2000',
+      );
       for (const secret of [password, adminPassword]) {
         assert.ok(!spec.command.join('\0').includes(secret), 'no argument holds a password');
       }

@@ -8,7 +8,12 @@ import { staysBelow } from '../../../../src/backups/tar/tar-tree.ts';
 describe('tarHeaders()', () => {
   it('writes what readers of tar read, also sizes beyond octal', () => {
     for (const size of [0, 511, 8 * 1024 ** 3 - 1, 8 * 1024 ** 3, 3 * 1024 ** 4]) {
-      const entry = { type: 'file', mode: 0o100755, mtimeMs: 1e12, target: Buffer.alloc(0) } as const;
+      const entry = {
+        type: 'file',
+        mode: 0o100755,
+        mtimeMs: 1e12,
+        target: Buffer.alloc(0),
+      } as const;
       const block = tarHeaders({ ...entry, name: Buffer.from('a/b'), size });
       assert.equal(block.length, 512);
       assert.ok(hasTarChecksum(block));
@@ -29,10 +34,29 @@ describe('tarHeaders()', () => {
 
 describe('staysBelow()', () => {
   it('lets a link stay that leads nowhere else, wherever the tree is put', () => {
-    for (const [target, depth] of [['a', 0], ['./a//b', 0], ['../a', 1], ['../..', 2], ['.', 0], ['..a', 0]] as const) { // prettier-ignore
+    for (const [target, depth] of [
+      ['a', 0],
+      ['./a//b', 0],
+      ['../a', 1],
+      ['../..', 2],
+      ['.', 0],
+      ['..a', 0],
+    ] as const) {
+      // prettier-ignore
       assert.ok(staysBelow(target, depth), target);
     }
-    for (const [target, depth] of [['', 0], ['/a', 3], ['..', 0], ['../../a', 1], ['a/..', 2], ['a/../../b', 3], ['.//..', 0], ['a\\b', 1], ['C:x', 1]] as const) { // prettier-ignore
+    for (const [target, depth] of [
+      ['', 0],
+      ['/a', 3],
+      ['..', 0],
+      ['../../a', 1],
+      ['a/..', 2],
+      ['a/../../b', 3],
+      ['.//..', 0],
+      ['a\\b', 1],
+      ['C:x', 1],
+    ] as const) {
+      // prettier-ignore
       assert.ok(!staysBelow(target, depth), target);
     }
   });
