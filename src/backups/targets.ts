@@ -24,7 +24,7 @@ export interface DatabaseTarget {
   /** The programs of the machine; null: the server runs in its image, which brings its own. */
   tools: ClientTools | null;
   /** Its files on this machine; null: they lie in a volume of its image. */
-  files: DatabaseFolder | null;
+  files: OwnFolder | null;
   control: ServerControl;
 }
 
@@ -35,20 +35,23 @@ export interface ClientTools {
   ask(program: string, args: readonly string[]): Promise<string | null>;
 }
 
-export interface DatabaseFolder {
-  /** Absolute; a folder of ours, in which the server's own is. Nobody else can change its names. */
+/** A folder that belongs to a program. */
+export interface OwnFolder {
+  /** Absolute; a folder of ours, in which it is. Nobody else can change its names. */
   root: string;
-  /** Name of the server's own folder in it. */
+  /** Its name there. */
   data: string;
   /** Whom the files belong to; null: this process. */
   uid: number | null;
 }
 
-/** How the server is ended for a change of its files. */
+/** How what runs is ended for a change of its files. */
 export interface ServerControl {
   /** Ends it, and keeps it from being started; resolves when it is gone. May be repeated. */
   stop(): Promise<void>;
-  /** Starts it, and gives its user the password in force; resolves when it answers, else rejects. */
+  /**
+   * Starts it, and gives the user of a database the password in force; resolves when it answers, else rejects.
+   */
   start(): Promise<void>;
 }
 
@@ -65,6 +68,5 @@ export interface AppTarget {
 export interface AppVolume {
   /** `[a-zA-Z0-9_.-]+`. */
   name: string;
-  /** Absolute; the folder that it lies in is ours. */
-  path: string;
+  folder: OwnFolder;
 }

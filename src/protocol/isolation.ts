@@ -23,20 +23,23 @@ export function layersIn(list: string): IsolationLayer[] {
   return isolationLayers.filter((layer) => named.has(layer));
 }
 
-/** What does not hold where a layer is left out, for people. */
+/** What does not hold where a layer is left out, for people; whatever else is left out. */
 export const lostWithout: Readonly<Record<IsolationLayer, string>> = {
   cgroup:
-    'Limits hold in part only, and whose a process is, its uid and a mark in its environment say: what ' +
-    'hides from both lives on when its app is stopped.',
-  pid: "Apps see each other's processes and their command lines.",
+    'Limits hold in part only. Where apps have no pid namespace either, a uid and a mark in the environment ' +
+    'say whose a process is, and what hides from both lives on when its app is stopped.',
+  pid:
+    "Apps see each other's processes and their command lines. Where apps have no uid of their own, they read " +
+    "each other's variables and end each other, too.",
   mount:
     'Apps share /tmp, /var/tmp and /dev/shm, and nothing but the modes of files keeps them from the data ' +
     'directory and from the folders of others.',
   ipc: 'Apps share System V shared memory, semaphores and message queues.',
   uts: 'Apps see the host name of this machine.',
   network:
-    "Apps reach each other's ports and the services on this machine's loopback, can take a port that another " +
-    "has let go of, and browsers send them the panel's cookie under its host name.",
+    "Apps reach each other's ports, the services on this machine's loopback and its sockets without a file, " +
+    'and can take a port at the moment in which another lets go of it. Browsers that are led to an app under ' +
+    "the panel's host name send it the panel's cookie, unless that is kept to https.",
   privileges: 'Apps may gain rights by set-user-id programs of this machine, such as sudo.',
 };
 

@@ -5,6 +5,7 @@
  * 1. A warning of that is shown when the driver does not hide apps, unless the panel is on https behind a
  *    trusted proxy. Its cookie is then `Secure`, and browsers send it over plain http only to names of
  *    their own machine.
+ * 2. Whether they are hidden is asked again of each place where apps run: another runner may have other layers.
  */
 import { isIP } from 'node:net';
 import type { Driver } from '../drivers/driver.ts';
@@ -30,26 +31,20 @@ export class PanelExposure {
   readonly #options: PanelExposureOptions;
   /** Null: not known yet. */
   #isHidden: boolean | null;
+  /** Whether the log has the warning that holds now. */
+  #isTold = false;
 
   constructor(options: PanelExposureOptions) {
     this.#options = options;
     this.#isHidden = options.driver.hidesApps === undefined ? false : null;
   }
 
-  /** Writes the warning to the log, once it is known whether there is one. */
-  async look(): Promise<void> {
-    const { driver, logger, publicUrl } = this.#options;
-    try {
-      this.#isHidden = (await driver.hidesApps?.()) ?? false;
-    } catch (error) {
-      logger.debug({ err: error }, 'panel_exposure_unknown');
-      this.#lookWhenConnected();
-      return;
-    }
-    const detail = this.warning();
-    if (detail !== null) {
-      logger.warn({ panel: publicUrl(), detail }, 'panel_cookie_reaches_apps');
-    }
+  /** From now on the log has the warning, whenever it is known that there is one. */
+  start(): void {
+    this.#options.driver.watch(({ type }) => {
+      if (type === 'connected') void this.#look();
+    });
+    void this.#look();
   }
 
   /** The warning for the person who sets up the panel; null when there is none, or it is not known yet. */
@@ -59,12 +54,19 @@ export class PanelExposure {
     return trustsProxies && keepsCookie(publicUrl()) ? null : exposureWarning;
   }
 
-  #lookWhenConnected(): void {
-    const stop = this.#options.driver.watch((event) => {
-      if (event.type !== 'connected') return;
-      stop();
-      void this.look();
-    });
+  async #look(): Promise<void> {
+    const { driver, logger, publicUrl } = this.#options;
+    try {
+      this.#isHidden = (await driver.hidesApps?.()) ?? false;
+    } catch (error) {
+      logger.debug({ err: error }, 'panel_exposure_unknown');
+      return;
+    }
+    const detail = this.warning();
+    if (detail !== null && !this.#isTold) {
+      logger.warn({ panel: publicUrl(), detail }, 'panel_cookie_reaches_apps');
+    }
+    this.#isTold = detail !== null;
   }
 }
 

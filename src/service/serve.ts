@@ -62,7 +62,7 @@ export async function serve({ config, unknownVariables }: ResolvedConfig): Promi
     void broken.promise.then((error) => service.endBroken(error));
     announce(config, port, service.setupCode);
     await platform.start();
-    void service.exposure.look();
+    service.exposure.start();
   } catch (error) {
     if (service.isEnding) {
       // The end closed parts that were still starting, and so their start failed.

@@ -10,7 +10,7 @@ import { eventually } from '../support/eventually.ts';
 const half = 'GET / HTTP/1.1\r\nHost: a.localhost\r\nX-Slow: ';
 
 describe('an edge that one client floods', () => {
-  const near = { connections: 20, waiting: 10 };
+  const near = { connections: 20, waiting: 10, pace: { atOnce: 1000, everyMs: 1 } };
   const place = new EdgePlace({ bounds: { connectionsMax: 30, near } });
   let slow: number;
   before(async () => {

@@ -13,7 +13,9 @@ import { freePort } from '../support/ports.ts';
 import { needs } from '../support/programs.ts';
 import { type ProcessPlace, processPlace } from '../support/runner.ts';
 
-const [victimUid, databaseUid, friendUid, hostileUid] = [216_101, 216_102, 216_103, 216_104];
+const [victimUid, databaseUid, friendUid, hostileUid, falseUid] = [
+  216_101, 216_102, 216_103, 216_104, 216_105,
+];
 const [teamA, teamB] = ['team_a', 'team_b'];
 
 /** Asks at every place, again and again, and says who answered what. */
@@ -43,7 +45,26 @@ const answering = (host: string, text: string): readonly string[] =>
   js(`require('http').createServer((q, s) => s.end(${JSON.stringify(text)} + ' to ' + q.socket.remoteAddress))
     .listen(Number(process.env.PORT), ${JSON.stringify(host)})`);
 
-/** What a server of the machine says; empty when it says nothing. */
+/** Is no web server, and answers whatever it is asked, as a database would. */
+const answeringPlainly =
+  js(`require('net').createServer((socket) => socket.on('error', () => undefined)
+    .once('data', () => socket.end('rows to ' + socket.remoteAddress)))
+    .listen(Number(process.env.PORT), '127.0.0.1')`);
+
+/** What it says; empty when it says nothing. */
+function query(port: number): Promise<string> {
+  return new Promise((resolve) => {
+    const socket = net.connect(port, '127.0.0.1', () => socket.write('rows?\n'));
+    let text = '';
+    socket.setEncoding('utf8').on('data', (more: string) => (text += more));
+    socket.on('error', () => undefined);
+    socket.once('close', () => {
+      resolve(text);
+    });
+  });
+}
+
+/** What a web server of the machine says; empty when it says nothing. */
 function visit(host: string, port: number, name = 'localhost'): Promise<string> {
   return new Promise((resolve) => {
     const asked = http.get({ host, port, headers: { host: name }, agent: false }, (answer) => {
@@ -110,9 +131,7 @@ describe('an app that asks for what is others’', { skip: missing }, () => {
     cleanup(() => place.close());
     driver = place.driver;
     await start('victim', teamA, victimUid, answering('0.0.0.0', 'victim'));
-    await start('database', teamA, databaseUid, answering('127.0.0.1', 'rows'), {
-      keepsPort: true,
-    });
+    await start('database', teamA, databaseUid, answeringPlainly, { keepsPort: true });
     for (const id of ['victim', 'database']) await listens(id);
   });
 
@@ -163,7 +182,7 @@ describe('an app that asks for what is others’', { skip: missing }, () => {
     assert.deepEqual([...new Set(peers)], [address]);
     assert.match(address ?? '', /^10\.213\./);
     // Others are served meanwhile.
-    assert.match(await visit('127.0.0.1', ports['database'] ?? 0), /^rows to /);
+    assert.match(await query(ports['database'] ?? 0), /^rows to /);
   });
 
   it('does not get in the way of a team, whose apps reach its databases where they always did', async () => {
@@ -190,27 +209,33 @@ describe('an app that asks for what is others’', { skip: missing }, () => {
     assert.equal(await taken(), 'EADDRINUSE');
     await driver.stop('database');
     assert.equal(await taken(), 'EADDRINUSE');
-    assert.equal(await visit('127.0.0.1', port), '');
+    assert.equal(await query(port), '');
     await driver.remove('database');
     assert.equal(await taken(), 'EADDRINUSE');
-    await start('database', teamA, databaseUid, answering('127.0.0.1', 'rows'), {
-      keepsPort: true,
-    });
+    await start('database', teamA, databaseUid, answeringPlainly, { keepsPort: true });
     await listens('database');
-    assert.match(await visit('127.0.0.1', port), /^rows to /);
+    assert.match(await query(port), /^rows to /);
+  });
+
+  it('gets no browser by the port of a database, whatever it makes of that', async () => {
+    await start('false', teamB, falseUid, answering('127.0.0.1', 'stolen'), { keepsPort: true });
+    await listens('false');
+    assert.equal(await visit('127.0.0.1', ports['false'] ?? 0), '');
+    // Only whoever speaks like a browser is cut off.
+    assert.match(await query(ports['false'] ?? 0), /400 Bad Request/);
   });
 
   it('reaches no more when the runner has died, and all others are back', async () => {
     await place.killRunner();
-    const database = ports['database'] ?? 0;
+    const port = ports['database'] ?? 0;
     await until('the database is back', async () => {
-      return (await visit('127.0.0.1', database)).startsWith('rows to ');
+      return (await query(port)).startsWith('rows to ');
     });
     await until('the app is back', async () => {
       return (await visit('127.0.0.1', edgePort, 'a.localhost')).startsWith('victim to ');
     });
     const victim = (await driver.inspect('victim'))?.address?.host ?? '';
-    const at = [`127.0.0.1:${String(database)}`, `${victim}:${String(ports['victim'])}`];
+    const at = [`127.0.0.1:${String(port)}`, `${victim}:${String(ports['victim'])}`];
     await driver.remove('hostile');
     await start('hostile-2', teamB, hostileUid, js(asking(at)));
     assert.deepEqual([...new Set((await heardBy('hostile-2')).values())], ['']);

@@ -97,6 +97,49 @@ describe(
   },
 );
 
+describe(
+  'the cookie of the panel, where programs have networks of their own',
+  { skip: needs('chromium', 'root', 'ip', 'iptables', 'unshare', 'nsenter') },
+  () => {
+    let gangway: Gangway;
+    let app: AppInfo;
+    before(async () => {
+      gangway = await Gangway.open();
+      const archive = archiveOf({ Procfile: 'web: node web.js', 'web.js': program });
+      app = await gangway.client.runningApp('Evil', archive);
+    });
+    after(() => gangway.end());
+
+    it('reaches no app, for none is at any port of the panel, and nothing warns', async (t) => {
+      const visitor = await browser.newContext();
+      t.after(() => visitor.close());
+      const page = await visitor.newPage();
+      await signIn(page, gangway);
+      const { port, cookie } = await toldAt(page, visitedAt(gangway, app));
+      assert.equal(cookie, '');
+      await assertUnreached(visitor, gangway, app, port);
+      assert.deepEqual(gangway.logged('panel_cookie_reaches_apps'), []);
+    });
+  },
+);
+
+/** That no app leads a browser to its port under a name of the panel. */
+async function assertUnreached(
+  visitor: BrowserContext,
+  gangway: Gangway,
+  app: AppInfo,
+  port: string,
+): Promise<void> {
+  for (const host of ['127.0.0.1', 'localhost', '[::1]']) {
+    // Chromium's own page of an error may come late, over what the same tab is sent to next.
+    const tab = await visitor.newPage();
+    await assert.rejects(
+      tab.goto(visitedAt(gangway, app, `/go?http://${host}:${port}/`)),
+      /ERR_CONNECTION_REFUSED/,
+    );
+  }
+}
+
 type Cookie = Parameters<BrowserContext['addCookies']>[0][number];
 
 /** What a browser keeps of signing in at `https://panel.example.test`, behind a proxy with TLS. */
@@ -139,15 +182,7 @@ describe(
       await signIn(page, gangway);
       const { port, cookie } = await toldAt(page, visitedAt(gangway, app));
       assert.equal(cookie, '');
-      for (const host of ['127.0.0.1', 'localhost', '[::1]']) {
-        const there = `http://${host}:${port}/`;
-        // Chromium's own page of an error may come late, over what the same tab is sent to next.
-        const tab = await visitor.newPage();
-        await assert.rejects(
-          tab.goto(visitedAt(gangway, app, `/go?${there}`)),
-          /ERR_CONNECTION_REFUSED/,
-        );
-      }
+      await assertUnreached(visitor, gangway, app, port);
       const containers = await place.containers();
       assert.deepEqual(
         containers.flatMap(({ Ports: ports }) => ports.filter((one) => one.PublicPort)),

@@ -26,6 +26,7 @@ try {
   const policies = ['*filter', ':FORWARD DROP [0:0]', 'COMMIT'];
   const empty = ['*raw', 'COMMIT', ...policies, '*nat', 'COMMIT', ''].join('\n');
   execFileSync('iptables-restore', { input: empty });
+  fs.writeFileSync(forward, '0');
   const flushed = saved();
   await clock.advance(60_000);
   await eventually('the rules are back', () => saved().includes('--to-destination'));

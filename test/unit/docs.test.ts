@@ -5,6 +5,7 @@ import defaults from '../../config/default.json' with { type: 'json' };
 import { variableOf } from '../../src/config.ts';
 import type { Config } from '../../src/config.ts';
 import { errorTable } from '../../src/lib/errors.ts';
+import { isolationLayers, lostWithout } from '../../src/protocol/isolation.ts';
 
 const root = new URL('../../', import.meta.url);
 const pages = readdirSync(new URL('docs/', root)).map((name) => `docs/${name}`);
@@ -67,6 +68,17 @@ describe('the documentation', () => {
       option === 'edgeHost' ? 'as host' : Array.isArray(value) ? '' : String(value),
     ]);
     assert.deepEqual(listed, known);
+  });
+
+  it('lists every layer of isolation with what does not hold without it, and no other', () => {
+    const listed = rowsOf('docs/isolation.md', 'layers').map(([, layer, has, needs, lost]) => {
+      assert.ok(has && needs, layer);
+      return [layer, lost];
+    });
+    assert.deepEqual(
+      listed,
+      isolationLayers.map((layer) => [layer, lostWithout[layer]]),
+    );
   });
 
   it('links to files and headings that are there', () => {

@@ -21,9 +21,11 @@ export function unfit(sentence: string): ServiceError {
 }
 
 function told(error: unknown, state: string): ServiceError {
-  const isOurs = error instanceof ServiceError;
-  const sentence = isOurs ? error.message : 'The restore was ended.';
-  return new ServiceError(isOurs ? error.code : 'RESTORE_FAILED', `${sentence} ${state}`, {
-    cause: error,
-  });
+  const { code, message } =
+    error instanceof ServiceError
+      ? error
+      : ({ code: 'RESTORE_FAILED', message: 'The restore was ended.' } as const);
+  // What is dumped on the way is a part of the restore.
+  const own = code === 'DUMP_FAILED' ? 'RESTORE_FAILED' : code;
+  return new ServiceError(own, `${message} ${state}`, { cause: error });
 }

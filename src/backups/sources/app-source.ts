@@ -6,7 +6,7 @@
  */
 import { open } from 'node:fs/promises';
 
-import { Folder } from '../../lib/untrusted-files/folder.ts';
+import { Folder, within } from '../../lib/untrusted-files/folder.ts';
 import { tarEnd } from '../tar/tar-header.ts';
 import { fileEntry, inBlocks, ofFolder, textEntry } from '../tar/tar-tree.ts';
 import type { AppTarget } from '../targets.ts';
@@ -36,9 +36,11 @@ async function* entries(
       await file.close();
     }
   }
-  for (const { name, path } of volumes) {
-    const tree = ofFolder(Folder.open(path), `volumes/${name}/`, { missed: () => left++ });
-    yield* untilAborted(tree, signal);
+  for (const { name, folder } of volumes) {
+    const opened = Folder.open(folder.root).then((above) =>
+      within(Promise.resolve(above), () => above.folder(folder.data)),
+    );
+    yield* untilAborted(ofFolder(opened, `volumes/${name}/`, { missed: () => left++ }), signal);
   }
   yield tarEnd;
   if (left > 0) missed(left);

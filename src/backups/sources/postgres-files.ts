@@ -12,7 +12,7 @@ import { Folder } from '../../lib/untrusted-files/folder.ts';
 import { asPostgresAdmin, postgresAdmin, postgresFailure } from '../postgres-client.ts';
 import { tarEnd } from '../tar/tar-header.ts';
 import { fileEntry, inBlocks, ofFolder, textEntry } from '../tar/tar-tree.ts';
-import type { DatabaseFolder, DatabaseTarget } from '../targets.ts';
+import type { OwnFolder, DatabaseTarget } from '../targets.ts';
 
 /** What is the server's own of this moment, or made anew; the folders stay. */
 const leftOut =
@@ -20,7 +20,7 @@ const leftOut =
 
 export async function* postgresFiles(
   target: DatabaseTarget,
-  { root, data }: DatabaseFolder,
+  { root, data }: OwnFolder,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
   const session = await Session.open(target);

@@ -4,13 +4,22 @@
  * 1. It resolves when no process is left, even for programs that fork faster than they are ended: all
  *    are stopped first and then killed, until none is found.
  * 2. Nothing that does not belong to the workload is signalled.
+ * 3. So many are signalled in one turn of the loop, and found anew for the next: numbers of those that ended
+ *    meanwhile may be others' by then.
  */
-import { type Clock, pause } from '../clock.ts';
-import { findMembers, type Membership, signalProcess } from './processes.ts';
+import { setImmediate } from 'node:timers/promises';
 
-const freezeRounds = 8;
+import { type Clock, pause } from '../clock.ts';
+import { memberPids, type Membership, signalProcess } from './processes.ts';
+
+/** A workload without a bound of processes may fork as fast as it is stopped. */
+const roundsMax = 64;
 const pollMinMs = 10;
 const pollMaxMs = 200;
+/** A millisecond or so. */
+const turnMax = 256;
+
+type SignalOf = (pid: number) => NodeJS.Signals | null;
 
 /** SIGTERM to all, then, `graceMs` later, `killAll`. */
 export async function endPolitely(
@@ -21,30 +30,26 @@ export async function endPolitely(
   const untilMs = clock.now() + graceMs;
   const told = new Set<number>();
   for (let pollMs = pollMinMs; ; pollMs = Math.min(pollMs * 2, pollMaxMs)) {
-    const members = findMembers(membership);
-    if (members.length === 0) return;
+    const pids = memberPids(membership);
+    if (pids.length === 0) return;
     const restMs = untilMs - clock.now();
     if (restMs <= 0) break;
-    for (const { pid } of members) {
-      if (waits(pid, membership)) continue;
-      // One signal for each process: at a second SIGTERM many programs give up their clean end.
-      if (!told.has(pid)) signalProcess(pid, 'SIGTERM');
-      told.add(pid);
-    }
-    await pause(clock, Math.min(pollMs, restMs));
+    // One signal for each process: at a second SIGTERM many programs give up their clean end.
+    const isWhole = signal(pids, told, (pid) => (waits(pid, membership) ? null : 'SIGTERM'));
+    await pause(clock, isWhole ? Math.min(pollMs, restMs) : 0);
   }
   await killAll(membership, clock);
 }
 
 /** SIGKILL to all until none is left. */
 export async function killAll(membership: Membership, clock: Clock): Promise<void> {
+  // Whoever waits ends as its program does, to say how; before it has started one, by this.
+  const signalOf: SignalOf = (pid) => (waits(pid, membership) ? 'SIGTERM' : 'SIGKILL');
   for (let pollMs = pollMinMs; ; pollMs = Math.min(pollMs * 2, pollMaxMs)) {
-    if (freeze(membership) === 0) return;
+    if ((await freeze(membership)) === 0) return;
     membership.group?.kill();
-    for (const { pid } of findMembers(membership)) {
-      // Whoever waits ends as its program does, to say how; before it has started one, by this.
-      signalProcess(pid, waits(pid, membership) ? 'SIGTERM' : 'SIGKILL');
-    }
+    const told = new Set<number>();
+    while (!signal(memberPids(membership), told, signalOf)) await setImmediate();
     await pause(clock, pollMs);
   }
 }
@@ -55,15 +60,25 @@ function waits(pid: number, membership: Membership): boolean {
 }
 
 /** Stops all, so that none forks while others are killed; returns how many there were. */
-function freeze(membership: Membership): number {
-  const frozen = new Set<number>();
-  for (let round = 0; round < freezeRounds; round++) {
-    const fresh = findMembers(membership).filter(({ pid }) => !frozen.has(pid));
-    if (fresh.length === 0) break;
-    for (const { pid } of fresh) {
-      frozen.add(pid);
-      if (!waits(pid, membership)) signalProcess(pid, 'SIGSTOP');
-    }
+async function freeze(membership: Membership): Promise<number> {
+  const stopped = new Set<number>();
+  for (let round = 0; round < roundsMax; round++) {
+    const before = stopped.size;
+    const pids = memberPids(membership);
+    const isWhole = signal(pids, stopped, (pid) => (waits(pid, membership) ? null : 'SIGSTOP'));
+    if (stopped.size === before) break;
+    if (!isWhole) await setImmediate();
   }
-  return frozen.size;
+  return stopped.size;
+}
+
+/** Signals those that were not told yet, as many as one turn of the loop has room for; false: some are left. */
+function signal(pids: readonly number[], told: Set<number>, signalOf: SignalOf): boolean {
+  const fresh = pids.filter((pid) => !told.has(pid));
+  for (const pid of fresh.slice(0, turnMax)) {
+    told.add(pid);
+    const wanted = signalOf(pid);
+    if (wanted !== null) signalProcess(pid, wanted);
+  }
+  return fresh.length <= turnMax;
 }

@@ -5,6 +5,8 @@
  * 1. A port is held in the turn of the loop that asks for it, unless somebody listens there already.
  * 2. It is free again in the turn that lets it go, and no connection of ours stands in the way of the next.
  * 3. Who is led on comes from this machine, and is there with so many others at most.
+ * 4. A browser is not led on: it would show whoever is there the cookies that it has of this machine, whatever
+ *    their port. Databases don't speak HTTP, but who has a console of one can make another program of it.
  */
 import net from 'node:net';
 
@@ -17,6 +19,10 @@ const loopback = '127.0.0.1';
 const connectMs = 5000;
 /** Of one port. More than databases take. */
 const ledMax = 512;
+
+/** How a request of HTTP begins. Clients of databases send no such thing before their password. */
+const requestStart = /^[A-Z]{1,20} \//;
+const requestStartBytes = 22;
 
 /** Where a port leads now; undefined: nowhere. */
 export type LeadsTo = (port: number) => { host: string; port: number } | undefined;
@@ -87,10 +93,17 @@ export class HeldPorts {
     }
     const other = await connectWithin({ ...place, noDelay: true, allowHalfOpen: true }, connectMs);
     const now = this.#leadsTo(port);
-    if (now?.host === place.host && now.port === place.port) joinSockets(socket, other);
-    else {
+    const cut = (): void => {
       other.destroy();
       socket.resetAndDestroy();
+    };
+    if (now?.host !== place.host || now.port !== place.port) {
+      cut();
+      return;
     }
+    socket.once('data', (first: Buffer) => {
+      if (requestStart.test(first.toString('latin1', 0, requestStartBytes))) cut();
+    });
+    joinSockets(socket, other);
   }
 }

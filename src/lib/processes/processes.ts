@@ -32,7 +32,9 @@ export const sessionVariable = 'GANGWAY_SESSION';
 
 /** A control group: the kernel knows who is in it, and lets nobody else in. */
 export interface ControlGroup {
+  /** Without those that have ended and that nobody has waited for. */
   pids(): readonly number[];
+  /** Ends all inside at once where the kernel can, else nobody. */
   kill(): void;
 }
 
@@ -118,6 +120,16 @@ export function findMembers(membership: Membership): ProcessInfo[] {
     }
   }
   return [...members.values()];
+}
+
+/** The numbers of `findMembers`. Those of a group cost one look at it, however many they are. */
+export function memberPids(membership: Membership): number[] {
+  const { group, first } = membership;
+  if (group === undefined) return findMembers(membership).map(({ pid }) => pid);
+  const pids = new Set(group.pids());
+  if (first !== null && !pids.has(first.pid) && lives(first)) pids.add(first.pid);
+  pids.delete(process.pid);
+  return [...pids];
 }
 
 /** Whether a process shows by its session, or by its mark, that it belongs to the workload. */

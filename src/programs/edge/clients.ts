@@ -6,21 +6,29 @@
  *    that are kept for a next one, and those whose head is not whole.
  * 2. What is one too many costs who brings it: of the client's own connections the one that has waited for
  *    longest is closed. Where none waits, the new one is refused.
- * 3. There are at most `connectionsMax` of all clients. Beyond, the one of them all that has waited for
+ * 3. When so many heads of a client came in one turn of the loop, the connections on which it waits are not read
+ *    until later turns, some in each: heads that come all at once hold up no other client.
+ * 4. New connections of a client are read at a pace (`door.ts`).
+ * 5. There are at most `connectionsMax` of all clients. Beyond, the one of them all that has waited for
  *    longest makes room: whoever sends a whole head at once gets in while others send half ones.
  */
 import type { Socket } from 'node:net';
 
+import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
 import { openFilesMax } from '../../lib/open-files.ts';
 import { type InNetworks, isLoopback, networks, sourceOf } from '../../lib/networks.ts';
+import { Door, type Pace } from './door.ts';
 
 interface Bounds {
   connections: number;
   waiting: number;
+  /** Of new ones. */
+  pace: Pace;
 }
 
 export interface ClientsOptions {
+  clock: Clock;
   logger: Logger;
   /** Of all clients together. */
   connectionsMax?: number;
@@ -34,8 +42,15 @@ interface Client {
   connections: number;
   /** The one that has waited for longest is the first. */
   waiting: Set<Held>;
+  /** Those of them that are not read. */
+  unread: Set<Held>;
+  /** Heads of this turn, as far as they count. */
+  heads: number;
   isTold: boolean;
 }
+
+/** Of one client in one turn; each takes a tenth of a millisecond. Then so many connections are read in a turn. */
+const [headsMax, readMax] = [64, 16];
 
 interface Held {
   socket: Socket;
@@ -53,15 +68,27 @@ export class Clients {
   readonly #held = new WeakMap<Socket, Held>();
   /** Of all clients, in the order in which they began to wait. */
   readonly #waiting = new Set<Held>();
+  /** Those whose heads are counted, or whose connections are not read. */
+  readonly #counted = new Set<Client>();
+  readonly #door: Door;
   #connections = 0;
   #isTrusted: InNetworks = () => false;
 
-  constructor({ logger, connectionsMax, each, near }: ClientsOptions) {
+  constructor({ clock, logger, connectionsMax, each, near }: ClientsOptions) {
     this.#logger = logger;
+    this.#door = new Door(clock);
     // Each may need another one to an app, and workloads need files, too.
     this.#connectionsMax = connectionsMax ?? Math.min(10_000, Math.floor((openFilesMax() * 3) / 8));
-    this.#each = each ?? { connections: 2000, waiting: 1000 };
-    this.#near = near ?? { connections: 8000, waiting: 4000 };
+    this.#each = each ?? {
+      connections: 2000,
+      waiting: 1000,
+      pace: { atOnce: 64, everyMs: 4 },
+    };
+    this.#near = near ?? {
+      connections: 8000,
+      waiting: 4000,
+      pace: { atOnce: 512, everyMs: 0.5 },
+    };
   }
 
   /** Addresses and CIDRs of proxies, from now on. Throws when one is neither. */
@@ -73,7 +100,8 @@ export class Clients {
   admit(socket: Socket): boolean {
     const address = (socket.remoteAddress ?? '').replace(/^::ffff:/, '');
     const client = this.#clientOf(address);
-    if (!this.#makeRoom(client, this.#boundsOf(address))) {
+    const bounds = this.#boundsOf(address);
+    if (!this.#makeRoom(client, bounds)) {
       if (client.connections === 0) this.#clients.delete(client.name);
       return false;
     }
@@ -82,6 +110,7 @@ export class Clients {
     this.#connections++;
     client.connections++;
     this.#wait(held);
+    this.#door.come(client.name, bounds.pace, socket);
     socket.once('close', () => this.#release(held));
     return true;
   }
@@ -93,10 +122,40 @@ export class Clients {
     held.requests++;
     this.#waiting.delete(held);
     held.client.waiting.delete(held);
+    if (held.client.unread.delete(held)) socket.resume();
+    this.#count(held.client);
     return () => {
       held.requests--;
       if (held.requests === 0 && held.isOpen) this.#wait(held);
     };
+  }
+
+  /** While fewer wait than may come in a turn, there is nothing to count. */
+  #count(client: Client): void {
+    if (client.waiting.size < headsMax - client.heads) return;
+    client.heads++;
+    if (this.#counted.size === 0) setImmediate(() => this.#nextTurn());
+    this.#counted.add(client);
+    if (client.heads < headsMax) return;
+    for (const held of client.waiting) {
+      if (client.unread.has(held) || this.#door.isWaiting(client.name, held.socket)) continue;
+      client.unread.add(held);
+      held.socket.pause();
+    }
+  }
+
+  #nextTurn(): void {
+    for (const client of this.#counted) {
+      client.heads = 0;
+      let room = readMax;
+      for (const held of client.unread) {
+        if (room-- === 0) break;
+        client.unread.delete(held);
+        held.socket.resume();
+      }
+      if (client.unread.size === 0) this.#counted.delete(client);
+    }
+    if (this.#counted.size > 0) setImmediate(() => this.#nextTurn());
   }
 
   #makeRoom(client: Client, bounds: Bounds): boolean {
@@ -127,6 +186,8 @@ export class Clients {
     const { client } = held;
     this.#waiting.delete(held);
     client.waiting.delete(held);
+    client.unread.delete(held);
+    this.#door.leave(client.name, held.socket);
     this.#connections--;
     client.connections--;
     if (client.connections === 0) this.#clients.delete(client.name);
@@ -136,7 +197,14 @@ export class Clients {
     const name = sourceOf(address);
     const known = this.#clients.get(name);
     if (known) return known;
-    const client: Client = { name, connections: 0, waiting: new Set(), isTold: false };
+    const client: Client = {
+      name,
+      connections: 0,
+      waiting: new Set(),
+      unread: new Set(),
+      heads: 0,
+      isTold: false,
+    };
     this.#clients.set(name, client);
     return client;
   }

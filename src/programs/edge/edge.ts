@@ -30,7 +30,7 @@ export interface EdgeOptions {
   clock: Clock;
   logger: Logger;
   /** For tests, which don't open thousands of connections. */
-  bounds?: Omit<ClientsOptions, 'logger'>;
+  bounds?: Omit<ClientsOptions, 'clock' | 'logger'>;
 }
 
 type Listener =
@@ -57,7 +57,11 @@ export class Edge {
   constructor(options: EdgeOptions) {
     this.#options = options;
     this.#routes = new Routes(options.dir, options.clock);
-    this.#clients = new Clients({ ...options.bounds, logger: options.logger });
+    this.#clients = new Clients({
+      ...options.bounds,
+      clock: options.clock,
+      logger: options.logger,
+    });
   }
 
   /** Whether the edge may serve requests, even if nothing else runs beside it. */

@@ -24,6 +24,7 @@ import {
   rewriteHead,
 } from './request-head.ts';
 import type { Routes, Target } from './routes.ts';
+import { RequestTurns } from './request-turns.ts';
 import { SingleAgent, type Tenants, Upstreams } from './upstreams.ts';
 
 /** An exchange ends when the app sends nothing for this long. */
@@ -54,6 +55,7 @@ export class Forwarder {
   readonly #logger: Logger;
   readonly #proxy: ProxyServer;
   readonly #upstreams: Upstreams;
+  readonly #turns = new RequestTurns();
   readonly #passages = new WeakMap<IncomingMessage, Passage>();
 
   private constructor({ routes, tenants, logger }: ForwarderParts, proxy: ProxyServer) {
@@ -100,6 +102,11 @@ export class Forwarder {
     for (let tries = 0; tries < triesMax; tries++) {
       const target = targets[tries % targets.length];
       if (!target) break;
+      const turn = this.#turns.wait(target);
+      if (turn !== undefined) {
+        await turn;
+        if (res.destroyed) return;
+      }
       const passage: Passage = { keepsConnection: keeps, outgoing: undefined };
       const failure = await this.#send(req, res, target, passage);
       if (!failure) return;
@@ -192,6 +199,7 @@ export class Forwarder {
 
   async #connectFirst(targets: readonly Target[]): Promise<Socket | undefined> {
     for (const target of targets.slice(0, triesMax)) {
+      await this.#turns.wait(target);
       try {
         return await this.#upstreams.connect(target);
       } catch (error) {

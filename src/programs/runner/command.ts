@@ -42,7 +42,7 @@ export async function runCommand(options: CommandOptions): Promise<ExecOutcome> 
 
 async function runIn(part: Part, options: CommandOptions): Promise<ExecOutcome> {
   const { spec, clock, signal } = options;
-  const { membership, exit, output } = start(part, options);
+  const { membership, exit, output } = await start(part, options);
   const chunks: Buffer[] = [];
   let room = spec.maxBytes;
   let truncated = false;
@@ -82,9 +82,12 @@ async function runIn(part: Part, options: CommandOptions): Promise<ExecOutcome> 
   }
 }
 
-function start(part: Part, { ground, spec, name }: CommandOptions): Beside & { output: Socket } {
+async function start(
+  part: Part,
+  { ground, spec, name }: CommandOptions,
+): Promise<Beside & { output: Socket }> {
   // One pipe for both, so that they come out as they were written.
-  const { [name]: pipe } = makePipes(ground.dir, [name]);
+  const { [name]: pipe } = await makePipes(ground.dir, [name]);
   if (pipe === undefined) throw new Error('Cannot run a command: there is no pipe');
   const { command, env } = spec;
   const stdio = ['ignore', pipe.writerFd, pipe.writerFd] as const;

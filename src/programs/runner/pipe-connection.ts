@@ -38,7 +38,7 @@ export async function servePipe(
   socket.once('close', () => gone.abort());
   let piped: PipedCommand;
   try {
-    piped = runner.pipe(workload, spec, hasInput, gone.signal);
+    piped = await runner.pipe(workload, spec, hasInput, gone.signal);
   } catch (error) {
     send({ re: n, error: asServiceError(error).toPlain() });
     socket.end();

@@ -41,11 +41,11 @@ export interface PipedCommand {
 
 type Piped = Beside & { input: Socket | null; output: Socket; errors: Socket };
 
-/** Throws NOT_RUNNING, or when the system makes no pipes. */
-export function startPiped(options: PipedOptions): PipedCommand {
+/** Rejects with NOT_RUNNING, or when the system makes no pipes. */
+export async function startPiped(options: PipedOptions): Promise<PipedCommand> {
   const part = options.ground.part(options.name);
   try {
-    const piped = start(part, options);
+    const piped = await start(part, options);
     const ended = awaitEnd(piped, options).finally(() => part.close());
     ended.catch(() => undefined); // Its asker may be gone.
     return { input: piped.input, output: piped.output, ended };
@@ -55,14 +55,14 @@ export function startPiped(options: PipedOptions): PipedCommand {
   }
 }
 
-function start(part: Part, { ground, spec, name, hasInput }: PipedOptions): Piped {
+async function start(part: Part, { ground, spec, name, hasInput }: PipedOptions): Promise<Piped> {
   const names = { output: `${name}-out`, errors: `${name}-err` };
-  const made = makePipes(ground.dir, Object.values(names));
+  const made = await makePipes(ground.dir, Object.values(names));
   const { [names.output]: output, [names.errors]: errors } = made;
   if (output === undefined || errors === undefined) throw new Error('Cannot pipe: no pipes');
   let input: InputPipe | null = null;
   try {
-    input = hasInput ? makeInputPipe(ground.dir, `${name}-in`) : null;
+    input = hasInput ? await makeInputPipe(ground.dir, `${name}-in`) : null;
     const stdio = [input?.readerFd ?? 'ignore', output.writerFd, errors.writerFd] as const;
     const beside = startBeside({ ...spec, ground, name, part, stdio: [...stdio] });
     return {

@@ -4,10 +4,11 @@
  * They are named pipes, and their names are gone at once: what `spawn` makes by itself are sockets,
  * and a program cannot open a socket again by `/dev/stdout` or `/dev/stderr`, as scripts like to.
  */
-import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
+
+import { runTool } from './system-tools.ts';
 
 export interface OutputPipe {
   reader: net.Socket;
@@ -21,19 +22,18 @@ export interface InputPipe {
   readerFd: number;
 }
 
-/** One for each name; `dir` is the caller's own. Throws when the system makes none. */
-export function makePipes<Name extends string>(
+/** One for each name; `dir` is the caller's own. Rejects when the system makes none. */
+export async function makePipes<Name extends string>(
   dir: string,
   names: readonly Name[],
-): Record<Name, OutputPipe> {
-  const files = makeFifos(dir, names);
-  const pipes = files.map((file) => openBoth(file));
+): Promise<Record<Name, OutputPipe>> {
+  const pipes = (await makeFifos(dir, names, '622')).map((file) => openBoth(file));
   return Object.fromEntries(names.map((name, at) => [name, pipes[at]])) as Record<Name, OutputPipe>;
 }
 
 /** As `makePipes`, the other way. */
-export function makeInputPipe(dir: string, name: string): InputPipe {
-  const [file = ''] = makeFifos(dir, [name]);
+export async function makeInputPipe(dir: string, name: string): Promise<InputPipe> {
+  const [file = ''] = await makeFifos(dir, [name], '644');
   const { O_RDONLY, O_NONBLOCK, O_WRONLY } = fs.constants;
   // It lets the other end open at once. The program gets one of its own that waits.
   const openerFd = fs.openSync(file, O_RDONLY | O_NONBLOCK);
@@ -55,15 +55,15 @@ export function makeInputPipe(dir: string, name: string): InputPipe {
   }
 }
 
-function makeFifos(dir: string, names: readonly string[]): string[] {
+/** The program's end is open to all, since it may have another uid; nobody else finds the way in. */
+async function makeFifos(
+  dir: string,
+  names: readonly string[],
+  mode: '622' | '644',
+): Promise<string[]> {
   const files = names.map((name) => path.join(dir, `${name}.pipe`));
   for (const file of files) fs.rmSync(file, { force: true });
-  // Open to all, since the program may have another uid; nobody else finds the way in.
-  const made = spawnSync('/usr/bin/env', ['mkfifo', '-m', '666', ...files], {
-    env: { PATH: '/usr/bin:/bin' },
-    stdio: 'ignore',
-  });
-  if (made.status !== 0) throw new Error('Cannot make pipes: mkfifo failed', { cause: made.error });
+  await runTool(['/usr/bin/env', 'mkfifo', '-m', mode, ...files]);
   return files;
 }
 

@@ -13,7 +13,7 @@ import type { Exit, WorkloadSpec } from '../../protocol/workload.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { confined, parseLaunch, type ProgramStart } from './limits/launch.ts';
 import type { Place } from '../../protocol/terminal-messages.ts';
-import { makePipes } from './pipes.ts';
+import { makePipes, type OutputPipe } from './pipes.ts';
 import { markVariable } from '../../lib/processes/processes.ts';
 
 export interface ProgramOptions {
@@ -23,6 +23,8 @@ export interface ProgramOptions {
   mark: string;
   /** What confines it; null: nothing. */
   place: Place | null;
+  /** Called right before it starts; false: it is not to start any more. */
+  begin: () => boolean;
   /** Called as soon as its end is seen, before anything else happens. */
   ended: () => void;
   clock: Clock;
@@ -41,33 +43,43 @@ export interface ProgramProcess {
 
 const statusFd = 3;
 
-/** Throws when the system makes no pipes, or cannot take the arguments at all. */
-export function startProgram(options: ProgramOptions): ProgramProcess {
-  const { spec, dir, mark, place, clock } = options;
+/**
+ * Undefined when it is not to start any more. Rejects when the system makes no pipes, or cannot take the
+ * arguments at all.
+ */
+export async function startProgram(options: ProgramOptions): Promise<ProgramProcess | undefined> {
+  const pipes = await makePipes(options.dir, ['stdout', 'stderr']);
+  let started: ProgramProcess | undefined;
+  try {
+    if (options.begin()) started = startOn(pipes, options);
+    return started;
+  } finally {
+    for (const { reader, writerFd } of [pipes.stdout, pipes.stderr]) {
+      fs.closeSync(writerFd);
+      if (started === undefined) reader.destroy();
+    }
+  }
+}
+
+function startOn(
+  { stdout, stderr }: Record<'stdout' | 'stderr', OutputPipe>,
+  options: ProgramOptions,
+): ProgramProcess {
+  const { spec, mark, place, clock } = options;
   const { command, workingDir, uid } = spec;
   // First in its place, too: only the start of an environment is looked at.
   const env = Object.assign({ [markVariable]: mark }, spec.env, { [markVariable]: mark });
   const start = confined({ command, workingDir, env, uid }, place, [markVariable], statusFd);
-  const { stdout, stderr } = makePipes(dir, ['stdout', 'stderr']);
-  try {
-    const child = spawnStart(start, place !== null, stdout.writerFd, stderr.writerFd);
-    const status = statusOf(child);
-    const exited = exitOf(child, options).then(async (exit) => {
-      const refused = child.pid === undefined ? undefined : parseLaunch(await status);
-      if (refused === undefined) return exit;
-      const error = Object.assign(new Error(refused), { code: refused, path: command[0] });
-      return failedToStart(error, clock.now(), workingDir);
-    });
-    const launched = status.then(() => undefined);
-    return { pid: child.pid, stdout: stdout.reader, stderr: stderr.reader, launched, exited };
-  } catch (error) {
-    stdout.reader.destroy();
-    stderr.reader.destroy();
-    throw error;
-  } finally {
-    fs.closeSync(stdout.writerFd);
-    fs.closeSync(stderr.writerFd);
-  }
+  const child = spawnStart(start, place !== null, stdout.writerFd, stderr.writerFd);
+  const status = statusOf(child);
+  const exited = exitOf(child, options).then(async (exit) => {
+    const refused = child.pid === undefined ? undefined : parseLaunch(await status);
+    if (refused === undefined) return exit;
+    const error = Object.assign(new Error(refused), { code: refused, path: command[0] });
+    return failedToStart(error, clock.now(), workingDir);
+  });
+  const launched = status.then(() => undefined);
+  return { pid: child.pid, stdout: stdout.reader, stderr: stderr.reader, launched, exited };
 }
 
 function spawnStart(

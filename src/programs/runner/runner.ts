@@ -250,13 +250,18 @@ export class Runner implements Tenants {
   }
 
   /** As `exec`; its streams are the caller's. Ends with `signal`. */
-  pipe(id: string, spec: PipeSpec, hasInput: boolean, signal: AbortSignal): PipedCommand {
+  async pipe(
+    id: string,
+    spec: PipeSpec,
+    hasInput: boolean,
+    signal: AbortSignal,
+  ): Promise<PipedCommand> {
     const ground = this.groundOf(id);
     const giveBack = this.#commandShares.take(ground.tenant);
     const { clock } = this.#options;
     try {
       const name = this.#nameOfCommand();
-      const piped = startPiped({ ground, spec, hasInput, name, clock, signal });
+      const piped = await startPiped({ ground, spec, hasInput, name, clock, signal });
       piped.ended.then(giveBack, giveBack);
       return piped;
     } catch (error) {

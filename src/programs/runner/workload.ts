@@ -245,13 +245,13 @@ export class Workload {
   async #runOnce(): Promise<Exit> {
     const { clock, output, confinement } = this.#parts;
     const { spec } = this.#record;
-    const startedAtMs = clock.now();
-    this.#record.startedAtMs = startedAtMs;
+    const startedAtMs = (this.#record.startedAtMs = clock.now());
     const refusal = await this.#prepare();
     if (refusal !== undefined) return refusal;
-    if (this.#isEnding()) return { ...this.#lastExit(), reason: 'stopped' };
     const oomKills = confinement.oomKills();
-    const { pid, stdout, stderr, launched, exited } = this.#start();
+    const program = await this.#start();
+    if (program === undefined) return { ...this.#lastExit(), reason: 'stopped' };
+    const { pid, stdout, stderr, launched, exited } = program;
     this.#isUp = pid !== undefined;
     const piped = Promise.all([output.attach(stdout, 'stdout'), output.attach(stderr, 'stderr')]);
     if (pid === undefined) {
@@ -281,8 +281,8 @@ export class Workload {
     });
     await piped;
     cancelWait();
-    const short = clock.now() - startedAtMs < this.#parts.backoff.goodRunMs;
-    this.#shortRuns = short ? this.#shortRuns + 1 : 0;
+    const isShort = clock.now() - startedAtMs < this.#parts.backoff.goodRunMs;
+    this.#shortRuns = isShort ? this.#shortRuns + 1 : 0;
     if (confinement.oomKills() === oomKills) return exit;
     return shortOfMemory(exit, spec.resources.memoryMb);
   }
@@ -292,8 +292,7 @@ export class Workload {
     const { clock, logger } = this.#parts;
     try {
       await this.#compartment.prepare(this.#record.address ?? null);
-      const { network } = this.#compartment;
-      if (network !== null) this.#record.address = network.address;
+      if (this.network !== null) this.#record.address = this.network.address;
       return undefined;
     } catch (error) {
       logger.error({ err: error, workload: this.id }, 'workload_not_isolated');
@@ -319,27 +318,28 @@ export class Workload {
     };
   }
 
-  #start(): ProgramProcess {
+  #start(): Promise<ProgramProcess | undefined> {
     const { dir, mark, clock } = this.#parts;
-    const { place } = this.#compartment;
+    const begin = (): boolean => {
+      if (!this.#isEnding()) this.#port.open(this.network !== null);
+      return !this.#isEnding();
+    };
     const ended = (): void => {
       this.#isUp = false;
       void this.#port.hold();
     };
-    const { spec } = this.#record;
-    this.#port.open(this.network !== null);
-    return startProgram({ spec, dir, mark, place, ended, clock });
+    const { spec } = this;
+    return startProgram({ spec, dir, mark, place: this.#compartment.place, begin, ended, clock });
   }
 
   async #waitForRestart(lastExit: Exit): Promise<void> {
     const { backoff, clock } = this.#parts;
     const delayMs = restartDelayMs(backoff, this.#shortRuns);
-    const { restarts } = this.#record;
     this.#record.lastExit = lastExit;
     this.#save(false);
     this.#change({
       phase: 'waiting',
-      restarts,
+      restarts: this.#record.restarts,
       nextStartAtMs: clock.now() + delayMs,
       lastExit,
       ...(this.#port.isTaken && { portTaken: true }),

@@ -5,8 +5,11 @@ import { after, before, describe, it } from 'node:test';
 
 import pg from 'pg';
 
+import { postgresFilesRestorer } from '../../../src/backups/restores/postgres-files-restorer.ts';
 import { postgresDumpRestorer } from '../../../src/backups/restores/postgres-restorer.ts';
 import { databaseSource } from '../../../src/backups/sources/database-sources.ts';
+import { tarEnd, tarHeaders } from '../../../src/backups/tar/tar-header.ts';
+import { textEntry } from '../../../src/backups/tar/tar-tree.ts';
 import { collected, databaseServer, pieces } from '../../support/database-server.ts';
 import type { DatabaseServer } from '../../support/database-server.ts';
 import { needs } from '../../support/programs.ts';
@@ -128,3 +131,72 @@ describe(
     });
   },
 );
+
+describe('PostgreSQL without a pg_dump', () => {
+  let server: DatabaseServer;
+  before(async () => {
+    const tools = { find: () => Promise.resolve(null), ask: () => Promise.resolve(null) };
+    server = await databaseServer('POSTGRES', null, tools);
+    await query(
+      server,
+      `CREATE TABLE teas (id serial PRIMARY KEY, name text);
+       INSERT INTO teas (name) SELECT 'tea ' || i FROM generate_series(1, 20000) i;`,
+    );
+  });
+  after(() => server.close());
+
+  const count = async (): Promise<unknown> =>
+    (await query(server, 'SELECT count(*)::int AS n, max(name) AS m FROM teas'))[0];
+  const restore = (bytes: Buffer): Promise<void> =>
+    postgresFilesRestorer(server.target).restore(pieces(bytes, 65_536), () => undefined, never);
+
+  it('comes back from its files, which were written to meanwhile', async () => {
+    const source = await databaseSource(server.target);
+    assert.deepEqual([source.kind, source.ending], ['postgresql', 'base.tar']);
+    const chunks: Uint8Array[] = [];
+    let writes = 0;
+    for await (const chunk of source.read(never)) {
+      chunks.push(chunk);
+      if (chunks.length % 20 !== 0) continue;
+      writes++;
+      await query(server, `INSERT INTO teas (name) SELECT 'late' FROM generate_series(1, 500)`);
+    }
+    assert.ok(writes > 0);
+    await query(server, 'DROP TABLE teas');
+    await restore(Buffer.concat(chunks));
+    const { n } = (await count()) as { n: number };
+    // It is of the moment at which all files were read: whole statements, and not those behind it.
+    assert.ok(n > 20_000 && n <= 20_000 + writes * 500, String(n));
+    assert.equal((n - 20_000) % 500, 0);
+    await query(server, "INSERT INTO teas (name) VALUES ('more')");
+    const left = await query(server, "SELECT count(*)::int AS n FROM pg_ls_dir('pg_replslot') x", {
+      user: 'postgres',
+      password: server.target.adminPassword,
+    });
+    assert.deepEqual(left, [{ n: 0 }]);
+  });
+
+  it('stays as it is when the files are of something else, or not all', async () => {
+    const first = await count();
+    const bytes = await collected((await databaseSource(server.target)).read(never));
+    const link = tarHeaders({ name: Buffer.from('pg_tblspc/1'), type: 'link', size: 0, mode: 0o777, mtimeMs: 0, target: Buffer.from('x') }); // prettier-ignore
+    for (const bad of [
+      bytes.subarray(0, bytes.length - 100_000),
+      Buffer.concat([...textEntry('PG_VERSION', '18\n'), tarEnd]),
+      Buffer.concat([link, bytes]),
+      Buffer.concat([...textEntry('PG_VERSION', '9\n'), ...textEntry('global/pg_control', 'x'), ...textEntry('backup_label', 'x'), tarEnd]), // prettier-ignore
+      Buffer.from('PGDMP'),
+    ]) {
+      await assert.rejects(restore(bad), /The data is as it was\.$/);
+      assert.deepEqual(await count(), first);
+    }
+  });
+
+  it('puts the previous files back when the server does not start from the new ones', async () => {
+    const first = await count();
+    const major = server.target.version.split('.')[0] ?? '';
+    const bad = [...textEntry('PG_VERSION', `${major}\n`), ...textEntry('global/pg_control', 'x'), ...textEntry('backup_label', 'x'), tarEnd]; // prettier-ignore
+    await assert.rejects(restore(Buffer.concat(bad)), /The previous data is back\.$/);
+    assert.deepEqual(await count(), first);
+  });
+});

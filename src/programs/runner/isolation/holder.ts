@@ -10,7 +10,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 
-import { allPids, type ControlGroup } from '../../../lib/processes/processes.ts';
+import { allPids, type ControlGroup, readProcess } from '../../../lib/processes/processes.ts';
 import { complaintOf, toolEnvironment } from '../system-tools.ts';
 
 /** By the names of `/proc/<pid>/ns` and the options of unshare(1) and nsenter(1). */
@@ -120,7 +120,9 @@ export class Holder {
   get group(): ControlGroup {
     const own = fs.fstatSync(this.#fds.get('pid') ?? -1).ino;
     const pids = (): number[] =>
-      allPids().filter((pid) => pid !== this.pid && pidNamespaceOf(pid) === own);
+      allPids().filter(
+        (pid) => pid !== this.pid && pidNamespaceOf(pid) === own && readProcess(pid) !== undefined,
+      );
     // They are ended one by one: the holder is to stay.
     return { pids, kill: () => undefined };
   }

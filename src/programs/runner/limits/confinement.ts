@@ -31,7 +31,7 @@ export interface Confinement {
   readonly holds: boolean;
   /** Processes known to be inside; no one else's. */
   pids(): number[];
-  /** Ends all inside at once where the kernel can. */
+  /** Ends all inside at once where the kernel can, else nobody. */
   kill(): void;
   /** A group inside, for what runs beside the program. Throws when this one is gone. Absent: there are none. */
   part?(name: string): ConfinedPart;

@@ -117,12 +117,21 @@ function routes(): { name: string; to: string; mask: number }[] {
   });
 }
 
+function isThere(name: string): boolean {
+  return fs.existsSync(`/sys/class/net/${name}`);
+}
+
+function isForwarding(): boolean {
+  return fs.readFileSync(forwardSwitch, 'latin1').trim() !== '0';
+}
+
 class MachineNetworks implements Networks {
   readonly #options: NetworksOptions;
   readonly #tools: NetworkTools;
   readonly #names: NameFiles;
   readonly #numbers = workloadNumbers();
   readonly #connected = new Set<Connected>();
+  readonly #chains: TeamChains;
   readonly #teams: TeamRules;
   #cancelLook: () => void = () => undefined;
 
@@ -130,7 +139,8 @@ class MachineNetworks implements Networks {
     this.#options = options;
     this.#tools = tools;
     this.#names = names;
-    this.#teams = new TeamRules(tools, new TeamChains(options.instance), () => this.#teamsNow());
+    this.#chains = new TeamChains(options.instance);
+    this.#teams = new TeamRules(tools, this.#chains, () => this.#teamsNow());
   }
 
   filesOf(dir: string, hostname: string): readonly BoundFile[] {
@@ -180,14 +190,14 @@ class MachineNetworks implements Networks {
 
   async #openRules(): Promise<void> {
     const saved = await runTool(this.#tools.save);
-    const left = this.#teams.sweep(saved);
+    const left = this.#chains.sweep(saved, isThere);
     if (left !== '') await runTool(this.#tools.restore, left);
     await this.#setRules(saved);
   }
 
   /** Again when another Gangway changed them between the look and the change. */
   async #setRules(saved: string): Promise<void> {
-    const isNoRouter = fs.readFileSync(forwardSwitch, 'latin1').trim() === '0';
+    const isNoRouter = !isForwarding();
     const { servers: nameServers } = this.#names;
     for (let [tried, seen] = [1, saved]; ; tried++, seen = await runTool(this.#tools.save)) {
       try {
@@ -211,7 +221,7 @@ class MachineNetworks implements Networks {
   async #look(): Promise<void> {
     if (this.#connected.size === 0) return;
     const saved = await runTool(this.#tools.save);
-    if (areThere(saved) && this.#teams.areThere(saved)) return;
+    if (isForwarding() && areThere(saved) && this.#teams.areThere(saved)) return;
     this.#options.logger.warn({}, 'network_rules_gone');
     await this.#setRules(saved);
     await this.#teams.writeAnew();
@@ -325,13 +335,9 @@ class TeamRules {
     this.#teams = teams;
   }
 
-  sweep(saved: string): string {
-    return this.#chains.sweep(saved);
-  }
-
   /** Whether what was written has not been removed by others. */
   areThere(saved: string): boolean {
-    return this.#written === null || this.#chains.sweep(saved) !== '';
+    return this.#written === null || this.#chains.areThere(saved);
   }
 
   /** Before the process ends, which waits for it. */

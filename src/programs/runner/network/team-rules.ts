@@ -51,14 +51,33 @@ export class TeamChains {
     return removal([this.#jump], chains);
   }
 
-  /** Removes what an earlier runner left; empty when there is nothing. */
-  sweep(saved: string): string {
+  /** Whether rules of this instance are there. */
+  areThere(saved: string): boolean {
+    return rulesIn(saved, 'nat').includes(`-A ${this.#jump}`);
+  }
+
+  /**
+   * Removes what an earlier runner left, also of other instances, whose runner was killed: none of their
+   * interfaces is there. Empty when there is nothing.
+   */
+  sweep(saved: string, isThere: (name: string) => boolean): string {
     const lines = rulesIn(saved, 'nat');
-    const own = new RegExp(`^:(GW[IT]-${this.#instance}\\S*) `);
-    const chains = lines.flatMap((line) => own.exec(line)?.[1] ?? []);
-    if (chains.length === 0) return '';
-    const jumps = lines.filter((line) => line === `-A ${this.#jump}`).map(() => this.#jump);
-    return removal(jumps, chains);
+    const chains = lines.flatMap((line) => /^:(GW[IT]-\S+) /.exec(line)?.[1] ?? []);
+    const used = new Set(
+      lines.flatMap((line) => {
+        const [, instance, name = ''] = /^-A GWI-(\S+) -i (\S+) /.exec(line) ?? [];
+        return instance !== undefined && isThere(name) ? [instance] : [];
+      }),
+    );
+    used.delete(this.#instance);
+    const isLeft = (chain: string): boolean => !used.has(chain.split('-')[1] ?? '');
+    const left = chains.filter(isLeft);
+    if (left.length === 0) return '';
+    const jumps = lines.flatMap((line) => {
+      const [, jump = '', chain = ''] = /^-A (PREROUTING .* -j (GWI-\S+))$/.exec(line) ?? [];
+      return left.includes(chain) ? [jump] : [];
+    });
+    return removal(jumps, left);
   }
 
   #rulesOf({ id, interfaces, databases }: Team): string[] {

@@ -53,10 +53,13 @@ it('HeldPorts says when somebody else has the port, and holds what is left of it
   assert.equal(ports.has(port), false);
 });
 
-it('HeldPorts leads who comes from this machine to where the owner listens', async (t) => {
+it('HeldPorts leads who comes from this machine to where the owner listens, and no browser', async (t) => {
+  let heard = '';
   const owner = net.createServer({ allowHalfOpen: true }, (socket) => {
     let text = '';
     socket.on('data', (more: Buffer) => (text += more.toString()));
+    socket.on('data', (more: Buffer) => (heard += more.toString()));
+    socket.on('error', () => undefined);
     socket.on('end', () => socket.end(`heard ${text}`));
   });
   owner.listen(0, '127.0.0.2');
@@ -69,7 +72,7 @@ it('HeldPorts leads who comes from this machine to where the owner listens', asy
   t.after(() => {
     ports.letGo(port);
   });
-  const ask = (host: string): Promise<string> =>
+  const ask = (host: string, question = 'rows'): Promise<string> =>
     new Promise((resolve) => {
       const socket = net.connect({ port, host, allowHalfOpen: true });
       let text = '';
@@ -79,11 +82,16 @@ it('HeldPorts leads who comes from this machine to where the owner listens', asy
         resolve(text);
       });
       socket.once('end', () => socket.end());
-      socket.end('rows');
+      socket.end(question);
     });
   assert.equal(await ask('127.0.0.1'), '');
   places.push({ host: '127.0.0.2', port: (owner.address() as net.AddressInfo).port });
   assert.equal(await ask('127.0.0.1'), 'heard rows');
+  for (const method of ['GET', 'POST', 'OPTIONS']) {
+    assert.equal(await ask('127.0.0.1', `${method} / HTTP/1.1\r\nCookie: secret\r\n\r\n`), '');
+  }
+  assert.equal(await ask('127.0.0.1', 'GET key\r\n'), 'heard GET key\r\n');
+  assert.doesNotMatch(heard, /HTTP/);
   const [own] = Object.values(os.networkInterfaces())
     .flatMap((all) => all ?? [])
     .filter(({ family, internal }) => family === 'IPv4' && !internal);

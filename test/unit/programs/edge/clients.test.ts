@@ -4,7 +4,12 @@ import type { Socket } from 'node:net';
 import { describe, it } from 'node:test';
 
 import { Clients } from '../../../../src/programs/edge/clients.ts';
+import { ManualClock, settle } from '../../../support/manual-clock.ts';
 import { memoryLogger } from '../../../support/memory-logger.ts';
+
+/** Of which nothing is to be seen. */
+const pace = { atOnce: 1000, everyMs: 1 };
+const many = { connections: 1000, waiting: 1000, pace };
 
 function from(remoteAddress: string): Socket {
   return Object.defineProperty(new net.Socket(), 'remoteAddress', { value: remoteAddress });
@@ -14,10 +19,11 @@ describe('Clients', () => {
   const logger = memoryLogger();
   const make = (connectionsMax = 100): Clients =>
     new Clients({
+      clock: new ManualClock(),
       logger,
       connectionsMax,
-      each: { connections: 4, waiting: 2 },
-      near: { connections: 8, waiting: 6 },
+      each: { connections: 4, waiting: 2, pace },
+      near: { connections: 8, waiting: 6, pace },
     });
   const admitAll = (clients: Clients, addresses: readonly string[]): Socket[] =>
     addresses.map((address) => {
@@ -72,6 +78,68 @@ describe('Clients', () => {
     assert.deepEqual(ends([busy, idle]), [false, true]);
     admitAll(clients, ['192.0.2.1', '192.0.2.1']);
     assert.equal(busy.destroyed, true);
+  });
+
+  it('reads no more connections of a client whose heads come all at once, but some in each turn', async () => {
+    const clients = new Clients({ clock: new ManualClock(), logger, each: many });
+    const own = admitAll(clients, Array<string>(100).fill('192.0.2.1'));
+    const others = admitAll(clients, Array<string>(100).fill('192.0.2.2'));
+    const unread = (sockets: readonly Socket[]): number =>
+      sockets.filter((socket) => socket.isPaused()).length;
+    for (const socket of own.slice(0, 63)) clients.begin(socket);
+    assert.equal(unread(own), 0);
+    for (const socket of own.slice(63, 64)) clients.begin(socket);
+    assert.deepEqual([unread(own), unread(own.slice(0, 64)), unread(others)], [36, 0, 0]);
+    own.at(-1)?.emit('close');
+    for (const left of [20, 4, 0]) {
+      await new Promise(setImmediate);
+      assert.equal(unread(own.slice(0, -1)), Math.max(left - 1, 0));
+    }
+  });
+
+  it('reads new connections of a client at a pace, and leaves out those that are gone', async () => {
+    const clock = new ManualClock();
+    const each = { ...many, pace: { atOnce: 3, everyMs: 10 } };
+    const clients = new Clients({ clock, logger, each });
+    const own = admitAll(clients, Array<string>(7).fill('192.0.2.1'));
+    const others = admitAll(clients, Array<string>(3).fill('192.0.2.2'));
+    await settle();
+    const areRead = (): string => own.map((socket) => (socket.isPaused() ? '-' : 'r')).join('');
+    assert.equal(areRead(), 'rrr----');
+    assert.ok(others.every((socket) => !socket.isPaused()));
+    own[3]?.emit('close');
+    await clock.advance(12);
+    assert.equal(areRead(), 'rrr-r--');
+    await clock.advance(20);
+    assert.equal(areRead(), 'rrr-rrr');
+    // What it has not used it may use again, but no more than that.
+    await clock.advance(1000);
+    own.push(...admitAll(clients, Array<string>(4).fill('192.0.2.1')));
+    await settle();
+    assert.equal(areRead(), 'rrr-rrrrrr-');
+  });
+
+  it('does not read what waits at the door because other connections are read again', async () => {
+    const each = { ...many, pace: { atOnce: 100, everyMs: 1000 } };
+    const clients = new Clients({ clock: new ManualClock(), logger, each });
+    const own = admitAll(clients, Array<string>(101).fill('192.0.2.1'));
+    await settle();
+    for (const socket of own.slice(0, 64)) clients.begin(socket);
+    for (let turn = 0; turn < 2; turn++) await settle();
+    assert.deepEqual(
+      own.flatMap((socket, at) => (socket.isPaused() ? [at] : [])),
+      [100],
+    );
+  });
+
+  it('counts heads by the turn', async () => {
+    const clients = new Clients({ clock: new ManualClock(), logger, each: many });
+    const own = admitAll(clients, Array<string>(200).fill('192.0.2.1'));
+    for (const from of [0, 60, 120]) {
+      for (const socket of own.slice(from, from + 60)) clients.begin(socket);
+      await new Promise(setImmediate);
+    }
+    assert.ok(own.every((socket) => !socket.isPaused()));
   });
 
   it('makes room among all clients, and refuses where none waits', () => {

@@ -1,8 +1,13 @@
 import assert from 'node:assert/strict';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { RequestListener } from 'node:http';
+import net from 'node:net';
+import { once } from 'node:events';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 
 import { closeServer, EdgePlace } from '../../../support/edge-place.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { ManualClock, settle } from '../../../support/manual-clock.ts';
 import { freePort } from '../../../support/ports.ts';
 
 describe('Edge', () => {
@@ -57,6 +62,58 @@ describe('Edge', () => {
         (await place.ask({ method: 'POST' }, `body ${String(i)}`)).body,
         `body ${String(i)}`,
       );
+    }
+  });
+
+  it('takes so many heads of a client in a turn, however many come at once', async () => {
+    const heads: number[] = [0];
+    const count = (): void => {
+      heads.push(0);
+      counting = setImmediate(count);
+    };
+    let counting = setImmediate(count);
+    const note = (): void => void heads.push((heads.pop() ?? 0) + 1);
+    subscribe('http.server.request.start', note);
+    const sockets = Array.from({ length: 300 }, () => net.connect(place.port, '127.0.0.1'));
+    try {
+      await Promise.all(sockets.map((socket) => once(socket, 'connect')));
+      // The second time the edge has taken all connections before.
+      for (let time = 1; time <= 2; time++) {
+        const answers = sockets.map((socket) => once(socket, 'data'));
+        for (const socket of sockets)
+          socket.write('GET / HTTP/1.1\r\nHost: none.localhost\r\n\r\n');
+        await Promise.all(answers);
+        const sum = heads.reduce((all, one) => all + one);
+        assert.equal(sum, time * sockets.length);
+      }
+      assert.equal(Math.max(...heads), 64);
+    } finally {
+      clearImmediate(counting);
+      unsubscribe('http.server.request.start', note);
+      for (const socket of sockets) socket.destroy();
+    }
+  });
+
+  it('reads new connections of a client at a pace', async () => {
+    const clock = new ManualClock();
+    const near = { connections: 10, waiting: 10, pace: { atOnce: 1, everyMs: 10 } };
+    const paced = await new EdgePlace({ clock, bounds: { near } }).open();
+    try {
+      const answered: number[] = [];
+      const asked = [1, 2, 3].map(async (number) => {
+        const text = 'GET / HTTP/1.1\r\nHost: none.localhost\r\nConnection: close\r\n\r\n';
+        await paced.raw(text);
+        answered.push(number);
+      });
+      await Promise.any(asked);
+      for (let turn = 0; turn < 10; turn++) await settle();
+      assert.equal(answered.length, 1);
+      await clock.advance(12);
+      await eventually('the next', () => answered.length === 2);
+      await clock.advance(12);
+      await Promise.all(asked);
+    } finally {
+      await paced.close();
     }
   });
 

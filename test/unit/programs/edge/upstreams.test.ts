@@ -64,6 +64,47 @@ describe('the edge before a workload', () => {
   });
 });
 
+describe('the edge before many requests at once', () => {
+  it('lets those for one workload begin some a turn, and others before them', async () => {
+    const begun: { workload: string; turn: number }[] = [];
+    let turn = 0;
+    const count = (): void => {
+      turn++;
+      counting = setImmediate(count);
+    };
+    let counting = setImmediate(count);
+    const at: OwnPlace = { host: '127.0.0.1', port: await freePort() };
+    const tenants: Tenants = {
+      ownSockets: () => Promise.resolve(new Set()),
+      ownPlace: ({ workload = '' }) => {
+        begun.push({ workload, turn });
+        return at;
+      },
+      leadIn: () => Promise.resolve(false),
+    };
+    const place = await new EdgePlace({ tenants }).open();
+    try {
+      const routeOf = (host: string) => {
+        return { host, targets: [{ ...at, workload: host }] };
+      };
+      await place.edge.setRoutes(['many.localhost', 'quiet.localhost'].map(routeOf));
+      const headOf = (host: string, more = ''): string =>
+        `GET / HTTP/1.1\r\nHost: ${host}\r\n${more}\r\n`;
+      // One client that does not wait for answers: all heads come in one turn.
+      const many = headOf('many.localhost').repeat(100);
+      const answers = await place.raw(many + headOf('quiet.localhost', 'Connection: close\r\n'));
+      assert.equal(answers.split('HTTP/1.1 502').length - 1, 101);
+      const before = begun.findIndex(({ workload }) => workload === 'quiet.localhost');
+      assert.equal(before, 4);
+      const turns = Map.groupBy(begun, (one) => `${one.workload} ${String(one.turn)}`);
+      assert.ok([...turns.values()].every(({ length }) => length <= 4));
+    } finally {
+      clearImmediate(counting);
+      await place.close();
+    }
+  });
+});
+
 describe('the edge before a workload in a network of its own', () => {
   let place: EdgePlace;
   let at: OwnPlace | undefined;

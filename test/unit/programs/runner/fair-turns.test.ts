@@ -38,6 +38,24 @@ describe('FairTurns', () => {
     assert.ok(flood.taken.every((count) => count <= 1024));
   });
 
+  it('gives a taker that has few lines its part of the bytes', async () => {
+    const clock = new ManualClock();
+    const turns = new FairTurns(clock, memoryLogger());
+    let taken = 0;
+    const oneLine: Taker = {
+      take: (room) => {
+        taken += room.bytes;
+        room.bytes = 0;
+        return true;
+      },
+    };
+    for (let turn = 1; turn <= 3; turn++) {
+      turns.offer(oneLine);
+      assert.equal(taken, turn * 16 * 1024);
+      await clock.advance(1);
+    }
+  });
+
   it('serves who has little in the very turn of a flood', () => {
     const turns = new FairTurns(new ManualClock(), memoryLogger());
     turns.offer(new Lines(1_000_000));

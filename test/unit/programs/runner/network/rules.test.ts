@@ -80,13 +80,17 @@ describe('rules of teams', () => {
     databases: [{ address: '10.213.0.2', port: 9 }],
   };
 
-  it('are swept by the name of their instance alone', () => {
+  it('are swept by their instance, and by others once none of its interfaces is there', () => {
     const [own, other] = [new TeamChains('own'), new TeamChains('other')];
     const saved = own.replace([team], null).replaceAll('-I ', '-A ');
-    assert.equal(other.sweep(saved), '');
-    const swept = own.sweep(saved);
-    assert.equal(swept.match(/^-X GW[IT]-/gm)?.length, 2);
-    assert.equal(swept.match(/^-D PREROUTING /gm)?.length, 1);
+    assert.ok(own.areThere(saved));
+    assert.equal(other.areThere(saved), false);
+    const live = (name: string): boolean => name === 'gngw1';
+    assert.equal(other.sweep(saved, live), '');
+    for (const swept of [own.sweep(saved, live), other.sweep(saved, () => false)]) {
+      assert.equal(swept.match(/^-X GW[IT]-/gm)?.length, 2);
+      assert.equal(swept.match(/^-D PREROUTING /gm)?.length, 1);
+    }
   });
 
   it('of a team without databases are removed', () => {
