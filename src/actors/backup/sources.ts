@@ -96,11 +96,12 @@ async function sourceOfApp(
     throw new ServiceError('NOT_BUILT_YET', detail);
   }
   const { id, uid, upload } = app;
-  const folders = new AppFolders({ appsRoot, uploadsRoot, appId: id, uid: uid > 0 ? uid : null });
+  const own = uid > 0 ? uid : null;
+  const folders = new AppFolders({ appsRoot, uploadsRoot, appId: id, uid: own });
   const env = reader.list(tables.env, 'app', [id], { limit: Infinity });
   const told = env.map((one) => ({ ...one, value: toldValue(secrets, one, encrypted) }));
   const target = {
-    volumes: await volumesOf(folders),
+    volumes: await volumesOf(folders, own),
     upload: upload && { filename: upload.filename, path: folders.upload(upload.blob) },
     settings: JSON.parse(writeAppJson(app, told).toString()) as unknown,
   };
@@ -119,10 +120,11 @@ function toldValue(
 }
 
 /** An app that was never deployed has none. */
-async function volumesOf({ data }: AppFolders): Promise<AppVolume[]> {
+async function volumesOf({ root, data }: AppFolders, uid: number | null): Promise<AppVolume[]> {
   const isThere = await stat(data).then(
     (found) => found.isDirectory(),
     () => false,
   );
-  return isThere ? [{ name: basename(data), path: data }] : [];
+  const name = basename(data);
+  return isThere ? [{ name, folder: { root, data: name, uid } }] : [];
 }
