@@ -4,10 +4,14 @@
 export interface Place {
   /** Files that take the number of a process that joins. */
   join: readonly string[];
+  /** A file that takes it meanwhile: what starts it takes no more of the processor than its due. Absent: none. */
+  launching?: string;
   /** Program and options that set limits and run what is named behind them; null: none. */
   limiter: readonly string[] | null;
   /** Program and options that enter namespaces and run what is named behind them there; absent: none. */
   enter?: readonly string[];
+  /** Folder where the machine's terminals lie in there; absent: where they lie on the machine. */
+  terminals?: string;
 }
 
 /** What runs on a terminal, and how. */

@@ -8,11 +8,11 @@ import { join } from 'node:path';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
-import { generateX25519Identity, identityToRecipient } from 'age-encryption';
-import { identityContext, keysContext, serverPlace } from '../../src/actors/destination/place.ts';
+import { keysContext, recoveryContext, serverPlace } from '../../src/actors/destination/place.ts';
 import { makeServerFolder } from '../../src/backups/destinations/server-destination.ts';
 import { ArtifactSender } from '../../src/backups/sending/artifact-sender.ts';
 import { encrypted } from '../../src/backups/streams/age/encrypted.ts';
+import { newKeyPair } from '../../src/backups/streams/age/keys.ts';
 import { backupDownloadRoutes } from '../../src/gateway/transports/backup-download.ts';
 import { backupLimits, Transfers } from '../../src/gateway/transports/transfers.ts';
 import { systemClock } from '../../src/lib/clock.ts';
@@ -40,20 +40,19 @@ describe('the download of a backup', () => {
   let refusal: ServiceError | null = null;
   let sender: ArtifactSender;
   let gateway: TestGateway;
-  let identity = '';
   let recipient = '';
   /** Chunks that were taken, and readings that have ended. */
   let taken = 0;
   let ended = 0;
 
   before(async () => {
-    identity = await generateX25519Identity();
-    recipient = await identityToRecipient(identity);
+    const keys = newKeyPair();
+    recipient = keys.recipient;
     sender = new ArtifactSender({ logger: recordingLogger(), clock: systemClock });
     addDestination('dst_plain', null);
     addDestination('dst_sealed', {
       recipient,
-      identitySealed: plainSecrets.seal(identity, identityContext('dst_sealed')),
+      recoveryKeySealed: plainSecrets.seal(keys.recoveryKey, recoveryContext('dst_sealed')),
     });
     for (const id of ['dst_plain', 'dst_sealed']) {
       await makeServerFolder(serverPlace({ id, path: null }, roots));

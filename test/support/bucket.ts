@@ -19,13 +19,14 @@ export interface BucketCall {
 
 /**
  * What a call gets instead of its answer. `half`: half of the body and the end of the connection, `stall`: without
- * that end; `lost`: what was asked is done, and the connection ends.
+ * that end; `more`: a byte behind the last; `lost`: what was asked is done, and the connection ends.
  */
 export type BucketFault =
   | { status: number; code?: string; headers?: Record<string, string> }
   | 'silence'
   | 'half'
   | 'stall'
+  | 'more'
   | 'lost'
   | { text: string };
 
@@ -95,6 +96,7 @@ export class BucketServer {
     if (fault === 'silence') return;
     const { range } = request.headers;
     if (fault === 'half') this.#half(call, range, response, () => response.destroy());
+    else if (fault === 'more') this.#more(call, range, response);
     else if (fault === 'stall') this.#half(call, range, response, () => undefined);
     else if (fault === 'lost') {
       this.#handle(call, request, undefined);
@@ -114,6 +116,12 @@ export class BucketServer {
     const { body, headers } = pieceOf(object, range);
     response.writeHead(206, headers);
     response.write(body.subarray(0, body.length / 2), then);
+  }
+
+  #more({ key }: BucketCall, range: string | undefined, response: ServerResponse): void {
+    const { body, headers } = pieceOf(this.objects.get(key) ?? Buffer.alloc(0), range);
+    response.writeHead(206, { 'content-range': headers['content-range'] });
+    response.end(Buffer.concat([body, Buffer.alloc(1)]));
   }
 
   #handle(call: BucketCall, request: IncomingMessage, response?: ServerResponse): void {

@@ -12,10 +12,10 @@ export interface RunningS3rver {
   close(): Promise<void>;
 }
 
-export async function startS3rver(bucket: string): Promise<RunningS3rver> {
+export async function startS3rver(bucket: string, address = '127.0.0.1'): Promise<RunningS3rver> {
   const directory = mkdtempSync(join(tmpdir(), 'gangway-s3rver-'));
   const configureBuckets = [{ name: bucket }];
-  const options = { address: '127.0.0.1', port: 0, silent: true, directory, configureBuckets };
+  const options = { address, port: 0, silent: true, directory, configureBuckets };
   const server = new S3rver(options);
   const { port } = await server.run();
   return {

@@ -95,13 +95,13 @@ async function sourceOfApp(
     const detail = 'Files of apps that run in containers cannot be backed up yet.';
     throw new ServiceError('NOT_BUILT_YET', detail);
   }
-  const { id, upload } = app;
-  const uid = app.uid > 0 ? app.uid : null;
-  const folders = new AppFolders({ appsRoot, uploadsRoot, appId: id, uid });
+  const { id, uid, upload } = app;
+  const own = uid > 0 ? uid : null;
+  const folders = new AppFolders({ appsRoot, uploadsRoot, appId: id, uid: own });
   const env = reader.list(tables.env, 'app', [id], { limit: Infinity });
   const told = env.map((one) => ({ ...one, value: toldValue(secrets, one, encrypted) }));
   const target = {
-    volumes: await volumesOf(folders, uid),
+    volumes: await volumesOf(folders, own),
     upload: upload && { filename: upload.filename, path: folders.upload(upload.blob) },
     settings: JSON.parse(writeAppJson(app, told).toString()) as unknown,
   };
@@ -120,10 +120,7 @@ function toldValue(
 }
 
 /** An app that was never deployed has none. */
-async function volumesOf(
-  { root, data }: AppFolders,
-  uid: number | null,
-): Promise<AppVolume[]> {
+async function volumesOf({ root, data }: AppFolders, uid: number | null): Promise<AppVolume[]> {
   const isThere = await stat(data).then(
     (found) => found.isDirectory(),
     () => false,

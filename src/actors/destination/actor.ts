@@ -5,7 +5,6 @@
  * 2. Each destination has a folder of its own, or its own keys in a bucket, named by its id.
  * 3. A test is over before its caller stops waiting, whatever the other side does.
  */
-import { generateX25519Identity, identityToRecipient } from 'age-encryption';
 import type { Destination } from '../../backups/destinations/destination.ts';
 import { openDestination } from '../../backups/destinations/open.ts';
 import { testDestination } from '../../backups/destinations/probe.ts';
@@ -14,6 +13,7 @@ import {
   makeServerFolder,
   removeServerFolder,
 } from '../../backups/destinations/server-destination.ts';
+import { newKeyPair } from '../../backups/streams/age/keys.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { GuardedFetch } from '../../lib/guarded-fetch.ts';
@@ -25,7 +25,7 @@ import { tables } from '../../store/records/tables.ts';
 import type { Actor, ActorContext, ActorDefinition } from '../runtime/actor.ts';
 import type { SecretBox } from '../workload/deps.ts';
 import { checkDestination } from './checked.ts';
-import { identityContext, keysContext, placeOf, serverPlace, type ServerRoots } from './place.ts';
+import { keysContext, placeOf, recoveryContext, serverPlace, type ServerRoots } from './place.ts';
 import { destinationActor, type DestinationProtocol, type NewDestination } from './protocol.ts';
 
 export interface DestinationParts {
@@ -55,7 +55,7 @@ function handlersOf(
   parts: DestinationParts,
   context: ActorContext<DestinationProtocol>,
 ): Actor<DestinationProtocol> {
-  const { reader, clock, secrets, logger } = parts;
+  const { reader, clock, secrets } = parts;
   const { id } = context.ref;
   const found = (): Readonly<DestinationRecord> => {
     const record = reader.get(tables.destinations, id);
@@ -78,21 +78,15 @@ function handlersOf(
       const record = found();
       mustBeUnused(reader, id);
       await context.commit([take(tables.destinations, id)]);
-      if (record.bucket === null) {
-        // What is kept there stays, and so does a folder that cannot be reached.
-        const removing = Promise.resolve().then(() =>
-          removeServerFolder(serverPlace(record, parts.roots)),
-        );
-        await removing.catch((error: unknown) =>
-          logger.info({ err: error, id }, 'destination_stays'),
-        );
-      }
+      if (record.bucket === null) await removeFolder(parts, record);
       return true;
     },
     'recovery-key': () => {
       const { encryption } = found();
-      if (encryption !== null) return secrets.open(encryption.identitySealed, identityContext(id));
-      throw new ServiceError('CONFLICT', 'Backups of this destination are not encrypted.');
+      if (encryption === null) {
+        throw new ServiceError('CONFLICT', 'Backups of this destination are not encrypted.');
+      }
+      return secrets.open(encryption.recoveryKeySealed, recoveryContext(id));
     },
   };
 }
@@ -129,7 +123,7 @@ async function newRecord(
       region: bucket.region,
       keysSealed: sealed({ accessKey: bucket.accessKey, secretKey: bucket.secretKey }),
     },
-    encryption: input.encrypt ? await newKeyPair(id, secrets) : null,
+    encryption: input.encrypt ? newEncryption(id, secrets) : null,
     createdAtMs: clock.now(),
     lastTestAtMs: null,
     lastTestError: null,
@@ -149,10 +143,21 @@ async function makeFolder(
   }
 }
 
-async function newKeyPair(id: string, secrets: SecretBox): Promise<EncryptionRecord> {
-  const identity = await generateX25519Identity();
-  const identitySealed = secrets.seal(identity, identityContext(id));
-  return { recipient: await identityToRecipient(identity), identitySealed };
+/** What is kept there stays, and so does a folder that cannot be reached. */
+async function removeFolder(
+  { roots, logger }: DestinationParts,
+  record: Readonly<DestinationRecord>,
+): Promise<void> {
+  try {
+    await removeServerFolder(serverPlace(record, roots));
+  } catch (error) {
+    logger.info({ err: error, id: record.id }, 'destination_folder_stays');
+  }
+}
+
+function newEncryption(id: string, secrets: SecretBox): EncryptionRecord {
+  const { recipient, recoveryKey } = newKeyPair();
+  return { recipient, recoveryKeySealed: secrets.seal(recoveryKey, recoveryContext(id)) };
 }
 
 /** What keeps the destination from being used, as a sentence; null when nothing does. */

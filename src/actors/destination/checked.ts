@@ -6,7 +6,7 @@ import { namePattern } from '../../backups/destinations/destination.ts';
 import { FetchRefused, type GuardedFetch } from '../../lib/guarded-fetch.ts';
 import { checkedName } from '../../lib/names.ts';
 import { bad } from '../app/settings/validate.ts';
-import { isBelowRoots, type ServerRoots } from './place.ts';
+import { belowRoot, type ServerRoots } from './place.ts';
 import type { NewDestination } from './protocol.ts';
 
 /** What was given, trimmed; the parts of the other kind are not there. */
@@ -32,8 +32,8 @@ const bucketPattern = /^[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0-9]$/;
 const regionPattern = /^[A-Za-z0-9-]{1,64}$/;
 const keyPattern = /^[\x21-\x7e]+$/;
 const regionDefault = 'us-east-1';
-/** Folders of destinations are named so: one cannot be put into another. */
-const ownFolder = /^dst_/;
+/** Folders of destinations begin so: one cannot be put into another. */
+const ownFolder = 'dst_';
 
 export interface CheckParts {
   roots: ServerRoots;
@@ -57,11 +57,12 @@ function checkServer(
 ): string | null {
   const foreign = bucketFields.find((field) => given(input[field]) !== null);
   if (foreign !== undefined) throw bad(`${foreign} is for kind s3.`);
-  if (path === null) return null;
-  checkNames(path.startsWith('/') ? path.slice(1) : path);
-  if (!isBelowRoots(path, roots)) {
+  if (path?.startsWith('/') !== true) return checkPrefix(path);
+  const below = belowRoot(path, roots);
+  if (below === null) {
     throw bad('path must be relative, or lie in a folder that the operator named (backupRoots).');
   }
+  if (below !== '') checkNames(below);
   return path;
 }
 
@@ -72,7 +73,7 @@ function checkPrefix(path: string | null): string | null {
 
 function checkNames(path: string): void {
   const names = path.split('/');
-  const areNames = names.every((name) => namePattern.test(name) && !ownFolder.test(name));
+  const areNames = names.every((name) => namePattern.test(name) && !name.startsWith(ownFolder));
   if (areNames && names.length <= depthMax && path.length <= pathMax) return;
   throw bad(
     `path has at most ${String(depthMax)} names with "/" between them, of letters, digits, ".", "_" and "-"; ` +

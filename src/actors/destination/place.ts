@@ -46,8 +46,10 @@ export function serverPlace({ id, path }: Place, roots: ServerRoots): ServerPlac
   return { kind: 'server', root, path: [...below, id], isOurs: false };
 }
 
-export function isBelowRoots(path: string, roots: ServerRoots): boolean {
-  return !path.startsWith('/') || rootOf(path, roots) !== undefined;
+/** What stands behind the root in an absolute path; '' for the root itself, null where it is in none. */
+export function belowRoot(path: string, roots: ServerRoots): string | null {
+  const root = rootOf(path, roots);
+  return root === undefined ? null : path.slice(root.length + 1);
 }
 
 function bucketPlace({ id, path }: Place, bucket: BucketRecord, secrets: SecretBox): S3Place {
@@ -64,8 +66,8 @@ export function keysContext(id: string): string {
   return `destination-keys:${id}`;
 }
 
-export function identityContext(id: string): string {
-  return `destination-identity:${id}`;
+export function recoveryContext(id: string): string {
+  return `destination-recovery:${id}`;
 }
 
 function rootOf(path: string, { backupRoots }: ServerRoots): string | undefined {

@@ -7,10 +7,13 @@
  * 2. What waits is bounded for each network, and altogether. When all places are taken, the newest of the
  *    network that has most waiting gives its place to one of a network that has fewer.
  */
+import { availableParallelism } from 'node:os';
+
 import { ServiceError } from '../../lib/errors.ts';
 import { networkOf } from '../../lib/networks.ts';
 
-const atOnceMax = 2;
+/** On two cores one is left to the apps and their visitors. */
+const atOnceOf = (cores: number): number => (cores > 2 ? 2 : 1);
 const networkWaitingMax = 100;
 const allWaitingMax = 1_000;
 
@@ -20,17 +23,22 @@ interface Waiter {
 }
 
 export class HashingTurns {
+  readonly #atOnceMax: number;
   /** Of each network that waits, in the order of their turns. No line is empty. */
   readonly #lines = new Map<string, Waiter[]>();
   #running = 0;
   #waiting = 0;
+
+  constructor(cores = availableParallelism()) {
+    this.#atOnceMax = atOnceOf(cores);
+  }
 
   /**
    * Runs the work of an address when its turn has come. RATE_LIMITED when its network has too many waiting,
    * OVERLOADED when all have.
    */
   async run<T>(address: string, work: () => Promise<T>): Promise<T> {
-    if (this.#running >= atOnceMax) await this.#turn(networkOf(address));
+    if (this.#running >= this.#atOnceMax) await this.#turn(networkOf(address));
     else this.#running += 1;
     try {
       return await work();

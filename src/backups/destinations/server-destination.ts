@@ -280,5 +280,6 @@ function failure(error: unknown): unknown {
     return new ServiceError('STORAGE_FULL', detail, { cause: error });
   }
   if (name === 'NotAFile') return failed('What has the name of the backup is no file.', error);
-  return code === undefined ? error : failed(`The folder cannot be used (${code}).`, error);
+  // Reasons of signals have a code that is a number.
+  return typeof code === 'string' ? failed(`The folder cannot be used (${code}).`, error) : error;
 }

@@ -106,7 +106,11 @@ function checkEntry(entry: ArchiveEntry, found: Found): boolean {
     found.hasSettings = true;
     return true;
   }
-  if (top === 'upload' && rest.length === 0 && (second === undefined ? isFolder : kind === 'file')) {
+  if (
+    top === 'upload' &&
+    rest.length === 0 &&
+    (second === undefined ? isFolder : kind === 'file')
+  ) {
     if (second !== undefined) found.upload = second;
     return true;
   }
@@ -115,13 +119,13 @@ function checkEntry(entry: ArchiveEntry, found: Found): boolean {
   }
   if (second === undefined) return true;
   found.volumes.add(second);
-  if (kind === 'symlink' || kind === 'hardlink') checkLink(entry, `volumes/${second}/`, rest.length);
+  if (kind === 'symlink' || kind === 'hardlink')
+    checkLink(entry, `volumes/${second}/`, rest.length);
   return true;
 }
 
 function checkLink({ path, kind, target }: ArchiveEntry, volume: string, depth: number): void {
-  const isSafe =
-    kind === 'symlink' ? staysBelow(target, depth - 1) : target.startsWith(volume);
+  const isSafe = kind === 'symlink' ? staysBelow(target, depth - 1) : target.startsWith(volume);
   if (isSafe) return;
   const sentence = `The artifact holds a link that leaves its volume: ${JSON.stringify(path)}.`;
   throw new ServiceError('ARCHIVE_UNSAFE_ENTRY', sentence);

@@ -6,7 +6,7 @@
  *    outgoing one: `recoverSwap` puts it back behind a crash.
  * 2. The programs are ended for the exchange alone; the new folders are whole before.
  */
-import { mkdir, rename, stat } from 'node:fs/promises';
+import { chmod, mkdir, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { handOverTree, removeTree } from '../../lib/untrusted-files/remove.ts';
@@ -38,6 +38,7 @@ export async function swapFolders(
     }
     await fill(places.map(incomingOf));
     for (const place of places) {
+      await chmod(incomingOf(place), 0o700);
       if (place.uid !== null) await handOverTree(incomingOf(place), place.uid);
     }
   } catch (error) {

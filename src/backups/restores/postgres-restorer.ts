@@ -79,7 +79,9 @@ async function exchange(client: Client, target: DatabaseTarget): Promise<void> {
   await drop(client, outgoing);
   const renamed = new AbortController();
   // Whoever is connected keeps it from being renamed. While that waits, nobody else is let in.
-  const ending = asAdmin(target, (other) => endOthers(other, databaseName, renamed.signal));
+  const ending = asAdmin(target, (other) => endOthers(other, databaseName, renamed.signal)).catch(
+    () => undefined, // Then it is not renamed, which tells.
+  );
   try {
     await client.query('BEGIN');
     await client.query(`ALTER DATABASE ${quoted(databaseName)} RENAME TO ${quoted(outgoing)}`);

@@ -9,7 +9,7 @@
  * 3. A client that reads slowly costs a few chunks. When it leaves, nothing more is read.
  * 4. Each download is in the activity before its first byte is sent.
  */
-import { identityContext, placeOf, type ServerRoots } from '../../actors/destination/place.ts';
+import { placeOf, recoveryContext, type ServerRoots } from '../../actors/destination/place.ts';
 import type { ServerPlace } from '../../backups/destinations/destination.ts';
 import type { ArtifactSender } from '../../backups/sending/artifact-sender.ts';
 import type { Principal } from '../../auth/callers/principal.ts';
@@ -156,7 +156,7 @@ function recoveryKeyOf(
   { id, encryption }: Readonly<DestinationRecord>,
   secrets: BackupDownloadOptions['secrets'],
 ): string {
-  if (encryption !== null) return secrets.open(encryption.identitySealed, identityContext(id));
+  if (encryption !== null) return secrets.open(encryption.recoveryKeySealed, recoveryContext(id));
   throw new Error('Cannot open a backup: its destination has no key');
 }
 

@@ -23,10 +23,10 @@ export interface Taker {
 const turnMs = 1;
 /**
  * A line costs the same whether or not it holds anything: half a millisecond. Bytes cost more behind this, since
- * all of them go to the disk, twice: 32 MiB a second.
+ * all of them go to the disk, twice: 16 MiB a second.
  */
-const each: Room = { lines: 1024, bytes: 32 * 1024 };
-const all: Room = { lines: 4096, bytes: 128 * 1024 };
+const each: Room = { lines: 1024, bytes: 16 * 1024 };
+const all: Room = { lines: 4096, bytes: 64 * 1024 };
 
 export class FairTurns {
   readonly #clock: Clock;

@@ -24,6 +24,7 @@ import { instanceOf } from './instance.ts';
 import { Isolation } from './isolation/isolation.ts';
 import { readCgroupHost } from './limits/cgroups.ts';
 import { openBareLimits, openLimits } from './limits/limits.ts';
+import { raiseMachineBounds } from './limits/machine-bounds.ts';
 import { takeLock } from './lock.ts';
 import { openNetworks } from './network/networks.ts';
 import { Records } from './records.ts';
@@ -126,6 +127,18 @@ function endWhenUseless(parts: Ending, socketFile: string, end: (reason: string)
   systemClock.after(lookMs, look);
 }
 
+/**
+ * The edge goes before what it leads to, where the kernel shares the processor by sessions (sched(7), autogroup):
+ * each program has one of its own, and so does this process.
+ */
+function goFirst(): void {
+  try {
+    fs.writeFileSync('/proc/self/autogroup', '-5');
+  } catch {
+    // It counts none, or we are not root.
+  }
+}
+
 async function main(): Promise<void> {
   const { values } = parseArgs({
     options: { 'data-dir': { type: 'string' }, without: { type: 'string' } },
@@ -136,6 +149,7 @@ async function main(): Promise<void> {
   // What apps write is theirs to protect; what the runner writes has its modes given.
   process.umask(0o022);
   closeInherited();
+  goFirst();
   // Whoever starts a runner hands it the key on standard input: it stands in no file and no list.
   const key = Buffer.from(fs.readFileSync(0, 'latin1').trim(), 'hex');
   const logger = createLogger();
@@ -153,6 +167,7 @@ async function main(): Promise<void> {
     return;
   }
   const host = readCgroupHost();
+  if (host.isRoot) raiseMachineBounds(logger);
   const limits = without.includes('cgroup')
     ? openBareLimits(host.isRoot)
     : openLimits(instance, logger, host);

@@ -55,10 +55,7 @@ export async function startPiped(options: PipedOptions): Promise<PipedCommand> {
   }
 }
 
-async function start(
-  part: Part,
-  { ground, spec, name, hasInput }: PipedOptions,
-): Promise<Piped> {
+async function start(part: Part, { ground, spec, name, hasInput }: PipedOptions): Promise<Piped> {
   const names = { output: `${name}-out`, errors: `${name}-err` };
   const made = await makePipes(ground.dir, Object.values(names));
   const { [names.output]: output, [names.errors]: errors } = made;

@@ -27,14 +27,13 @@ export async function makePipes<Name extends string>(
   dir: string,
   names: readonly Name[],
 ): Promise<Record<Name, OutputPipe>> {
-  const files = await makeFifos(dir, names);
-  const pipes = files.map((file) => openBoth(file));
+  const pipes = (await makeFifos(dir, names, '622')).map((file) => openBoth(file));
   return Object.fromEntries(names.map((name, at) => [name, pipes[at]])) as Record<Name, OutputPipe>;
 }
 
 /** As `makePipes`, the other way. */
 export async function makeInputPipe(dir: string, name: string): Promise<InputPipe> {
-  const [file = ''] = await makeFifos(dir, [name]);
+  const [file = ''] = await makeFifos(dir, [name], '644');
   const { O_RDONLY, O_NONBLOCK, O_WRONLY } = fs.constants;
   // It lets the other end open at once. The program gets one of its own that waits.
   const openerFd = fs.openSync(file, O_RDONLY | O_NONBLOCK);
@@ -56,11 +55,15 @@ export async function makeInputPipe(dir: string, name: string): Promise<InputPip
   }
 }
 
-async function makeFifos(dir: string, names: readonly string[]): Promise<string[]> {
+/** The program's end is open to all, since it may have another uid; nobody else finds the way in. */
+async function makeFifos(
+  dir: string,
+  names: readonly string[],
+  mode: '622' | '644',
+): Promise<string[]> {
   const files = names.map((name) => path.join(dir, `${name}.pipe`));
   for (const file of files) fs.rmSync(file, { force: true });
-  // Open to all, since the program may have another uid; nobody else finds the way in.
-  await runTool(['/usr/bin/env', 'mkfifo', '-m', '666', ...files]);
+  await runTool(['/usr/bin/env', 'mkfifo', '-m', mode, ...files]);
   return files;
 }
 

@@ -9,6 +9,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import fs from 'node:fs';
 import { constants } from 'node:os';
+import path from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { ReadStream } from 'node:tty';
 
@@ -153,13 +154,15 @@ export class Pty {
     const others = [...inheritable, master, slave];
     // What waits outside for what has entered must not keep the terminal open.
     const isEntered = spec.place?.enter !== undefined;
+    const { terminals = path.dirname(pty) } = spec.place ?? {};
+    const name = path.join(terminals, path.basename(pty));
     const statusFd = isEntered ? freeFd(others) : null;
     const start = confined(
-      { ...spec, command: throughPrologue(spec.command, pty, others) },
+      { ...spec, command: throughPrologue(spec.command, name, others) },
       spec.place,
       spec.marks,
       statusFd,
-      isEntered ? pty : null,
+      isEntered ? name : null,
     );
     const [program = '', ...args] = start.command;
     const idle = fs.openSync('/dev/null', fs.constants.O_RDWR);

@@ -34,7 +34,7 @@ export interface EncryptionRecord {
   /** For whom backups are encrypted: `age1…`. */
   recipient: string;
   /** What opens them, sealed: `AGE-SECRET-KEY-1…`. */
-  identitySealed: Uint8Array;
+  recoveryKeySealed: Uint8Array;
 }
 
 export type BackupRunStatus = 'running' | 'verifying' | 'success' | 'failed' | 'canceled';

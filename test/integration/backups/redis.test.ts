@@ -84,7 +84,12 @@ describe('an RDB', () => {
   });
 
   it('is refused when it is cut off, or none', async () => {
-    for (const bad of [rdb.subarray(0, 300), rdb.subarray(0, 20), Buffer.alloc(0), Buffer.from('x'.repeat(200))]) {
+    for (const bad of [
+      rdb.subarray(0, 300),
+      rdb.subarray(0, 20),
+      Buffer.alloc(0),
+      Buffer.from('x'.repeat(200)),
+    ]) {
       await assert.rejects(through(bad, 50), { code: 'DUMP_FAILED' });
     }
   });

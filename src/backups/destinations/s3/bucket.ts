@@ -4,7 +4,7 @@
  *
  * 1. What may be shown of a failure is a sentence of ours, with the status and the code of S3: never a text
  *    that the other side wrote.
- * 2. An answer that is no object is read up to a bound.
+ * 2. An answer that is no object is read up to a bound of bytes, and ten times as long as silence may be.
  * 3. Silence ends a try: before the answer begins, and between the chunks of its body.
  */
 import { createHash } from 'node:crypto';
@@ -50,6 +50,12 @@ export interface BucketAnswer {
 
 const backoffMaxMs = 10_000;
 const answerMaxBytes = 2 ** 20;
+/** A store that puts many parts together sends spaces for minutes. */
+const silencesMax = 10;
+
+class EndlessAnswer extends Error {
+  override name = 'EndlessAnswer';
+}
 
 export class Bucket {
   readonly #place: S3Place;
@@ -66,18 +72,13 @@ export class Bucket {
   /** The whole answer. Rejects with a ServiceError, or with the reason of the signal. */
   ask(request: BucketRequest): Promise<BucketAnswer> {
     return this.retried(request.signal, async () => {
-      const response = await this.#send(request);
+      const response = await this.send(request);
       const text = await this.#text(response, request.signal);
       // An upload is completed with status 200 before it is known whether it can be.
       const code = codeIn(text);
       if (code !== null) throw new BucketRefusal(response.statusCode ?? 0, code);
       return { headers: response.headers, text };
     });
-  }
-
-  /** One try; the answer as it begins. */
-  open(request: BucketRequest): Promise<IncomingMessage> {
-    return this.#send(request);
   }
 
   /** The chunks of a body that began; silence rejects. */
@@ -113,7 +114,8 @@ export class Bucket {
     }
   }
 
-  async #send(request: BucketRequest): Promise<IncomingMessage> {
+  /** One try; the answer as it begins. */
+  async send(request: BucketRequest): Promise<IncomingMessage> {
     const { method, body, signal } = request;
     const { url, headers } = await this.#signed(request);
     const { silenceMs } = this.timing;
@@ -125,12 +127,15 @@ export class Bucket {
   }
 
   async #text(response: IncomingMessage, signal: AbortSignal): Promise<string> {
+    const { silenceMs } = this.timing;
+    const lateMs = performance.now() + silencesMax * silenceMs;
     const parts: Uint8Array[] = [];
     let bytes = 0;
     for await (const chunk of this.chunks(response)) {
       signal.throwIfAborted();
       bytes += chunk.length;
-      if (bytes > answerMaxBytes) throw new BucketRefusal(response.statusCode ?? 0, null);
+      if (bytes > answerMaxBytes) throw new EndlessAnswer('Cannot read an answer: it is too long.');
+      if (performance.now() > lateMs) throw new SilenceError(silenceMs);
       parts.push(chunk);
     }
     return Buffer.concat(parts).toString();
@@ -193,7 +198,8 @@ function told(error: unknown): unknown {
 function sentenceOf(error: unknown): string | null {
   if (error instanceof ServiceError) return null;
   if (error instanceof SilenceError) return 'The bucket does not answer.';
+  if (error instanceof EndlessAnswer) return 'The bucket answers with more than was asked for.';
   if (error instanceof FetchRefused) return `The endpoint cannot be used: ${error.message}`;
   const { code } = error as NodeJS.ErrnoException;
-  return code === undefined ? null : `The bucket cannot be reached (${code}).`;
+  return typeof code === 'string' ? `The bucket cannot be reached (${code}).` : null;
 }

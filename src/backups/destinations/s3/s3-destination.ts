@@ -103,7 +103,7 @@ export class S3Destination implements Destination {
     const { key, bytes, signal } = object;
     const range = `bytes=${String(start)}-${String(end)}`;
     const asked = { method: 'GET', key: this.#prefix + key, headers: { range }, signal } as const;
-    const response = await this.#bucket.open(asked);
+    const response = await this.#bucket.send(asked);
     const isWhole = start === 0 && end === bytes - 1 && response.statusCode === 200;
     const said = `bytes ${String(start)}-${String(end)}/${String(bytes)}`;
     if (isWhole || response.headers['content-range'] === said) return response;

@@ -1,5 +1,5 @@
 /** Owns the list of uploads in parts that were begun in a bucket and not ended. */
-import { ServiceError } from '../../../lib/errors.ts';
+import type { ServiceError } from '../../../lib/errors.ts';
 import type { Bucket } from './bucket.ts';
 import { BucketRefusal, fieldIn } from './refusal.ts';
 
@@ -9,9 +9,10 @@ export interface UnfinishedUpload {
 }
 
 const pagesMax = 100;
+const unlistable: ReadonlySet<number> = new Set([403, 405, 501]);
 const anyText = /^[^\0]{1,2048}$/;
 
-/** Those below the prefix; none where the store cannot list them. */
+/** Those below the prefix; none where the store cannot list them, or our key may not. */
 export async function* unfinishedUploads(
   bucket: Bucket,
   prefix: string,
@@ -42,8 +43,7 @@ async function pageOf(
     return (await bucket.ask({ method: 'GET', key: '', query, signal })).text;
   } catch (error) {
     const { cause } = error as ServiceError;
-    if (cause instanceof BucketRefusal && (cause.status === 501 || cause.status === 405))
-      return null;
+    if (cause instanceof BucketRefusal && unlistable.has(cause.status)) return null;
     throw error;
   }
 }

@@ -110,6 +110,8 @@ export class Compartment {
   #within(place: Place | null): Place | null {
     const enter = this.#parts.isolation.enterOf(this.#enclosure);
     if (enter.length === 0) return place;
-    return { join: place?.join ?? [], limiter: place?.limiter ?? null, enter };
+    const terminals = this.#enclosure?.terminals;
+    const { join = [], limiter = null } = place ?? {};
+    return { join, limiter, enter, ...(terminals !== undefined && { terminals }) };
   }
 }

@@ -15,7 +15,7 @@ import { launcherRoot } from '../limits/launch.ts';
 import type { Networks, WorkloadNetwork } from '../network/networks.ts';
 import { Holder, type HolderTools, type Namespace } from './holder.ts';
 import { findTools, runTool } from '../system-tools.ts';
-import { fileMounts, ownProc, tempFolders, type View, viewMounts } from './mounts.ts';
+import { fileMounts, hasTerminals, ownProc, tempFolders, type View, viewMounts } from './mounts.ts';
 
 export interface IsolationOptions {
   /** Of the service. */
@@ -34,6 +34,8 @@ export interface Enclosure {
   readonly enter: readonly string[];
   /** Null: the machine's. */
   readonly network: WorkloadNetwork | null;
+  /** See `Place.terminals`. */
+  readonly terminals: string | undefined;
   /** All that is in its pid namespace; null: it sees the machine's. */
   readonly group: ControlGroup | null;
   /** False once the system has ended it. */
@@ -48,10 +50,12 @@ const noGroups = 'No control groups can be made here.';
 const notRoot = 'Gangway does not run as root.';
 const notLinux = 'This is no Linux.';
 
+const ownFiles =
+  'mount -t tmpfs gangway /dev/shm && { [ ! -e /dev/pts/ptmx ] || mount -t devpts gangway /dev/pts; }';
 /** What an attempt at a layer runs. `pid` is nothing without a /proc of its own. */
 const attempts = {
   pid: ['--mount', '--pid', '--fork', '--kill-child', 'mount', '-t', 'proc', 'proc', '/proc'],
-  mount: ['--mount', 'mount', '-t', 'tmpfs', 'gangway', '/dev/shm'],
+  mount: ['--mount', '/bin/sh', '-c', ownFiles],
   ipc: ['--ipc', 'true'],
   uts: ['--uts', 'true'],
   network: ['--net', 'true'],
@@ -140,7 +144,7 @@ export class Isolation {
     });
     try {
       const network = (await this.#networks?.connect(holder.pid, spec, address)) ?? null;
-      return enclosureOf(holder, network, this.has('pid'));
+      return enclosureOf(holder, network, this.has('pid'), view?.terminals ?? undefined);
     } catch (error) {
       await holder.close();
       throw error;
@@ -163,7 +167,9 @@ export class Isolation {
   }
 
   /** Undefined: it sees what its uid may see. */
-  #viewOf({ files }: WorkloadSpec): { mounts: string[]; manifest: string } | undefined {
+  #viewOf({
+    files,
+  }: WorkloadSpec): (Pick<View, 'terminals'> & { mounts: string[]; manifest: string }) | undefined {
     if (!this.has('mount') || files === undefined) return undefined;
     const apps = realFolder(path.join(this.#dataDir, 'apps'));
     const dataDir = realFolder(this.#dataDir) ?? this.#dataDir;
@@ -178,10 +184,11 @@ export class Isolation {
     for (const folder of [launcherRoot(), path.dirname(process.execPath)]) {
       if (covered.some((cover) => folder.startsWith(`${cover}/`))) shared.push(folder);
     }
-    const view: View = { hidden, shared, own: files };
+    const terminals = hasTerminals() ? path.join(dataDir, 'pts') : null;
+    const view: View = { hidden, shared, own: files, terminals };
     const mounts = viewMounts(view);
     if (mounts === undefined) throw new Error('Cannot hide files that lie in /dev/shm');
-    return { mounts, manifest: path.join(apps ?? dataDir, 'package.json') };
+    return { mounts, manifest: path.join(apps ?? dataDir, 'package.json'), terminals };
   }
 }
 
@@ -208,8 +215,14 @@ async function tryLayer(
   }
 }
 
-function enclosureOf(holder: Holder, network: WorkloadNetwork | null, ownPids: boolean): Enclosure {
+function enclosureOf(
+  holder: Holder,
+  network: WorkloadNetwork | null,
+  ownPids: boolean,
+  terminals: string | undefined,
+): Enclosure {
   return {
+    terminals,
     enter: holder.enter,
     network,
     group: ownPids ? holder.group : null,

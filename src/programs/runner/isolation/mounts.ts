@@ -5,7 +5,9 @@
  *    empty file system, whatever their modes are.
  * 2. A name that the workload could swap is never followed: what is mounted, and where, lies in folders that
  *    are ours.
+ * 3. It opens terminals of its own, a few: the machine has some thousands, for consoles of others, too.
  */
+import fs from 'node:fs';
 import path from 'node:path';
 
 export interface View {
@@ -15,6 +17,8 @@ export interface View {
   shared: readonly string[];
   /** `WorkloadSpec.files`. */
   own: { root: string; temp: string };
+  /** Where it sees the terminals of the machine, on which its consoles run; null: the machine has none. */
+  terminals: string | null;
 }
 
 export interface BoundFile {
@@ -27,11 +31,15 @@ const stage = '/dev/shm';
 /** Where programs put what is nobody's. */
 export const tempFolders = ['/tmp', '/var/tmp'];
 
+const [ptmx, pts] = ['/dev/ptmx', '/dev/pts'];
+/** Programs such as tmux and editors open some. */
+const terminalsMax = 64;
+
 /** The workload sees its own processes. */
 export const ownProc = line('gangway-proc', '/proc', 'proc', 'nosuid,nodev,noexec');
 
 /** Of a view of its own; undefined: files cannot be hidden there. */
-export function viewMounts({ hidden, shared, own }: View): string[] | undefined {
+export function viewMounts({ hidden, shared, own, terminals }: View): string[] | undefined {
   const kept = [own.root, ...shared];
   const places = [...hidden, ...kept];
   // Its own `/tmp` cannot be what our folders lie in: it could swap them.
@@ -46,13 +54,33 @@ export function viewMounts({ hidden, shared, own }: View): string[] | undefined 
     ),
     ...kept.map((folder, at) => bind(path.join(stage, String(at)), folder)),
     ...tempFolders.filter((temp) => !bare.includes(temp)).map((temp) => bind(own.temp, temp)),
+    ...(terminals === null ? [] : ownTerminals(terminals)),
     line('gangway-shm', stage, 'tmpfs', 'mode=1777,nosuid,nodev'),
   ];
 }
 
 /** Files that are ours in place of the machine's. */
 export function fileMounts(files: readonly BoundFile[]): string[] {
-  return files.map(({ from, to }) => line(from, to, 'none', 'bind'));
+  return files.map(bindFile);
+}
+
+/** Whether there are terminals of the machine to be kept apart from those of a workload. */
+export function hasTerminals(): boolean {
+  return [ptmx, `${pts}/ptmx`].every((file) => fs.existsSync(file));
+}
+
+/** What opens a terminal leads to its own: those of the machine in `folder` are there to be used only. */
+function ownTerminals(folder: string): string[] {
+  return [
+    bind(pts, folder),
+    bindFile({ from: '/dev/null', to: `${folder}/ptmx` }),
+    line('gangway-pts', pts, 'devpts', `mode=620,ptmxmode=666,max=${String(terminalsMax)}`),
+    bindFile({ from: `${pts}/ptmx`, to: ptmx }),
+  ];
+}
+
+function bindFile({ from, to }: BoundFile): string {
+  return line(from, to, 'none', 'bind');
 }
 
 /** Without those that lie in another one. */

@@ -19,7 +19,6 @@ import {
   wholeGroup,
 } from './cgroup-files.ts';
 import type { Controller, Tree } from './cgroup-files.ts';
-import { signalProcess } from '../../../lib/processes/processes.ts';
 import {
   type ConfinedPart,
   type Confinement,
@@ -42,13 +41,21 @@ export class CgroupConfinement implements Confinement {
   /** Null for one that is only to be ended. */
   readonly #resources: Resources | null;
   readonly #logger: Logger;
+  readonly #launching: string | undefined;
 
-  constructor(tree: Tree, name: string, resources: Resources | null, logger: Logger) {
+  constructor(
+    tree: Tree,
+    name: string,
+    launching: string | undefined,
+    resources: Resources | null,
+    logger: Logger,
+  ) {
     this.#version = tree.version;
     this.#dirs = new Map([...tree.dirs].map(([key, dir]) => [key, path.join(dir, name)]));
     this.#resources = resources;
     this.#logger = logger;
-    this.place = placeIn(this.#all());
+    this.#launching = launching;
+    this.place = this.#placeIn(this.#all());
   }
 
   open(): void {
@@ -90,7 +97,7 @@ export class CgroupConfinement implements Confinement {
     const dir = path.join(first, `${partPrefix}${name}`);
     fs.mkdirSync(dir);
     return {
-      place: placeIn([dir, ...others]),
+      place: this.#placeIn([dir, ...others]),
       pids: () => pidsIn(dir),
       kill: () => this.#killIn(dir),
       close: () => void removeGroup(dir),
@@ -128,8 +135,13 @@ export class CgroupConfinement implements Confinement {
   }
 
   #killIn(dir: string): void {
-    if (this.#version === 2 && control(dir, 'cgroup.kill', '1')) return;
-    for (const pid of pidsIn(dir)) signalProcess(pid, 'SIGKILL');
+    if (this.#version === 2) control(dir, 'cgroup.kill', '1');
+  }
+
+  #placeIn(dirs: readonly string[]): Place {
+    const join = dirs.map((dir) => path.join(dir, 'cgroup.procs'));
+    const launching = this.#launching;
+    return { join, limiter: null, ...(launching !== undefined && { launching }) };
   }
 
   #cpuNs(): number | undefined {
@@ -159,10 +171,6 @@ export class CgroupConfinement implements Confinement {
   #read(dir: string | undefined, name: string): string {
     return dir === undefined ? '' : read(dir, name);
   }
-}
-
-function placeIn(dirs: readonly string[]): Place {
-  return { join: dirs.map((dir) => path.join(dir, 'cgroup.procs')), limiter: null };
 }
 
 function pidsIn(dir: string): number[] {

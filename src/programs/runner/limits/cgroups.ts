@@ -14,6 +14,7 @@ import path from 'node:path';
 
 import type { Logger } from '../../../lib/log.ts';
 import type { Resources } from '../../../protocol/workload.ts';
+import { signalProcess } from '../../../lib/processes/processes.ts';
 import { livingInstances } from '../instance.ts';
 import {
   control,
@@ -40,6 +41,8 @@ export interface CgroupHost {
 
 const folderPrefix = 'gangway-';
 const groupPrefix = 'w-';
+/** Where programs are until they join the group of their workload. */
+const launchName = 'launching';
 /** Where processes go that were in a group which is to have groups. */
 const ownLeaf = `${folderPrefix}self`;
 /** What is moved may start others meanwhile. */
@@ -165,6 +168,8 @@ export class CgroupLimits implements Limits {
   readonly missing: Limits['missing'];
   readonly #tree: Tree;
   readonly #logger: Logger;
+  /** Undefined: nothing divides the processor. */
+  readonly #launchDir: string | undefined;
   /** Groups on their way out, by name. */
   readonly #ending = new Map<string, NodeJS.Timeout>();
 
@@ -172,6 +177,9 @@ export class CgroupLimits implements Limits {
     this.#tree = tree;
     this.#logger = logger;
     this.kind = tree.version === 1 ? 'cgroup-v1' : 'cgroup-v2';
+    const dir = tree.dirs.get('cpu');
+    this.#launchDir = dir && path.join(dir, launchName);
+    if (this.#launchDir !== undefined) fs.mkdirSync(this.#launchDir, { recursive: true });
     const limits = { memory: 'memory', cpus: 'cpu', pids: 'pids' } as const;
     const names = ['memory', 'cpus', 'pids'] as const;
     this.missing = names.filter((name) => !tree.dirs.has(limits[name]));
@@ -180,7 +188,8 @@ export class CgroupLimits implements Limits {
   confinementOf(id: string, resources: Resources): Confinement {
     const name = `${groupPrefix}${id}`;
     this.#leave(name);
-    return new CgroupConfinement(this.#tree, name, resources, this.#logger);
+    const launching = this.#launchDir && path.join(this.#launchDir, 'cgroup.procs');
+    return new CgroupConfinement(this.#tree, name, launching, resources, this.#logger);
   }
 
   sweep(known: ReadonlySet<string>): void {
@@ -203,6 +212,7 @@ export class CgroupLimits implements Limits {
     this.#ending.delete(name);
     const left = this.#left(name);
     left.kill();
+    for (const pid of left.pids()) signalProcess(pid, 'SIGKILL');
     if (left.close() || tries === 0) return;
     const again = setTimeout(() => this.#end(name, tries - 1), goneEveryMs);
     this.#ending.set(name, again.unref());
@@ -214,7 +224,7 @@ export class CgroupLimits implements Limits {
   }
 
   #left(name: string): Confinement {
-    return new CgroupConfinement(this.#tree, name, null, this.#logger);
+    return new CgroupConfinement(this.#tree, name, undefined, null, this.#logger);
   }
 
   #groups(): Set<string> {
@@ -247,5 +257,5 @@ function removeStrangers(ours: string): void {
 
 /** One that has groups still stays, with them. */
 function removeFolder(dir: string): void {
-  if (groupsIn(dir).length === 0) removeGroup(dir);
+  if (groupsIn(dir).every((name) => name === launchName)) removeGroup(dir);
 }

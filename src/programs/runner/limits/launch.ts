@@ -26,6 +26,8 @@ export interface LaunchOrder extends ProgramStart, Place {
 /** The kernel takes 128 KiB in one variable. */
 const partChars = 30_000;
 const orderPrefix = 'GANGWAY_LAUNCH_';
+/** Joins by the file that is `$0`, where it can; it becomes what is named behind. */
+const joinLaunching = '{ echo 0 > "$0"; } 2> /dev/null; exec "$@"';
 const nodeFlags = ['--no-warnings', '--no-opt', '--max-semi-space-size=1'];
 
 /**
@@ -44,7 +46,7 @@ export function confined(
   terminal: string | null = null,
 ): ProgramStart {
   if (place === null) return start;
-  const { enter = [], join, limiter } = place;
+  const { enter = [], join, limiter, launching } = place;
   const order: LaunchOrder = { ...start, join, limiter, statusFd, terminal };
   const text = JSON.stringify(order);
   const env: Record<string, string> = {};
@@ -52,7 +54,8 @@ export function confined(
   for (let part = 0; part * partChars < text.length; part++) {
     env[`${orderPrefix}${String(part)}`] = text.slice(part * partChars, (part + 1) * partChars);
   }
-  const command = [...enter, process.execPath, ...nodeFlags, launcherFile()];
+  const joining = launching === undefined ? [] : ['/bin/sh', '-c', joinLaunching, launching];
+  const command = [...joining, ...enter, process.execPath, ...nodeFlags, launcherFile()];
   return { command, workingDir: '/', env, uid: null };
 }
 

@@ -3,8 +3,10 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { identityToRecipient } from 'age-encryption';
-import { destinationActorDefinition } from '../../../../src/actors/destination/actor.ts';
+import {
+  destinationActorDefinition,
+  type DestinationParts,
+} from '../../../../src/actors/destination/actor.ts';
 import { Leftovers } from '../../../../src/actors/destination/leftovers.ts';
 import {
   destinationActor,
@@ -12,6 +14,7 @@ import {
   type TestVerdict,
 } from '../../../../src/actors/destination/protocol.ts';
 import { teamActor } from '../../../../src/actors/team/protocol.ts';
+import { recipientOf } from '../../../../src/backups/streams/age/keys.ts';
 import { newId } from '../../../../src/lib/ids.ts';
 import type { DestinationRecord } from '../../../../src/store/records/records.ts';
 import { tables } from '../../../../src/store/records/tables.ts';
@@ -23,27 +26,27 @@ const nothing: NewDestination = {
   ...{ name: 'Ours', kind: 'server', path: null, endpoint: null, bucket: null },
   ...{ region: null, accessKey: null, secretKey: null, encrypt: true },
 };
-const keys = { accessKey: 'access', secretKey: 'very secret' };
+const keys = { accessKey: 'access', secretKey: 'very-secret' };
 
 describe('destinations of backups', () => {
   let fixture: AccountsFixture;
   let dir: string;
+  let parts: DestinationParts;
   let roots: { dataDir: string; backupRoots: string[] };
   beforeEach(() => {
     dir = mkdtempSync(join(tmpdir(), 'gangway-destinations-'));
-    roots = { dataDir: join(dir, 'data'), backupRoots: [join(dir, 'disk')] };
+    roots = { dataDir: join(dir, 'data'), backupRoots: [join(dir, 'disk'), join(dir, '.a disk')] };
     for (const path of [roots.dataDir, ...roots.backupRoots]) mkdirSync(path);
     fixture = new AccountsFixture();
     fixture.addUser('ada');
     fixture.addTeam('team_one', 'ada');
     const { store: reader, clock, log: logger } = fixture;
     const timing = { silenceMs: 60_000, tries: 2, backoffMs: 1, cleanUpMs: 100 };
-    fixture.runtime.register(
-      destinationActorDefinition({
-        ...{ reader, clock, logger, secrets: plainSecrets, fetch: loopbackFetch },
-        ...{ roots, timing, testMs: 500 },
-      }),
-    );
+    parts = {
+      ...{ reader, clock, logger, secrets: plainSecrets, fetch: loopbackFetch },
+      ...{ roots, timing, testMs: 60_000 },
+    };
+    fixture.runtime.register(destinationActorDefinition(parts));
     fixture.runtime.start();
   });
   afterEach(async () => {
@@ -79,6 +82,8 @@ describe('destinations of backups', () => {
     assert.deepEqual(readdirSync(join(dir, 'disk')).sort(), [three.id, 'nightly']);
     assert.deepEqual(readdirSync(join(dir, 'disk/nightly')), [four.id]);
     assert.equal(two.path, 'nightly/apps');
+    const five = await create({ path: join(dir, '.a disk', 'x') });
+    assert.deepEqual(readdirSync(join(dir, '.a disk', 'x')), [five.id]);
     for (const { id } of [one, two, three, four]) {
       assert.deepEqual(await test(id), { ok: true, error: null });
     }
@@ -92,8 +97,8 @@ describe('destinations of backups', () => {
       assert.equal(text(made?.keysSealed), `destination-keys:${id}|${JSON.stringify(keys)}`);
       const key = await fixture.runtime.ask(destinationActor.at(id), { type: 'recovery-key' });
       assert.match(key, /^AGE-SECRET-KEY-1[A-Z0-9]{58}$/);
-      assert.equal(text(encryption?.identitySealed), `destination-identity:${id}|${key}`);
-      assert.equal(await identityToRecipient(key), encryption?.recipient);
+      assert.equal(text(encryption?.recoveryKeySealed), `destination-recovery:${id}|${key}`);
+      assert.equal(recipientOf(key), encryption?.recipient);
     } finally {
       bucket.close();
     }
@@ -119,9 +124,11 @@ describe('destinations of backups', () => {
       assert.equal(stored(id)?.lastTestError, error);
 
       bucket.fault = () => 'silence';
+      parts.testMs = 50;
       const late = { ok: false, error: 'The destination takes too long.' };
       assert.deepEqual(await test(id), late);
       bucket.fault = () => undefined;
+      parts.testMs = 60_000;
       assert.deepEqual(await test(id), { ok: true, error: null });
       assert.equal(stored(id)?.lastTestError, null);
     } finally {
@@ -169,21 +176,17 @@ describe('destinations of backups', () => {
     const folder = join(roots.dataDir, 'backups', id);
     writeFileSync(join(folder, 'run_1.gz.part'), 'x');
     writeFileSync(join(folder, 'run_2.gz'), 'x');
-    const { store: reader, log: logger } = fixture;
-    const writing = new Set<string>();
-    const parts = { reader, logger, secrets: plainSecrets, fetch: loopbackFetch, roots, writing };
-    await new Leftovers(parts).remove();
+    await new Leftovers({ ...parts, writing: new Set() }).remove();
     assert.deepEqual(readdirSync(folder), ['run_2.gz']);
-    const told = fixture.log.lines.filter(({ event }) => event === 'leftovers_not_removed');
+    const told = fixture.log.records.filter(({ event }) => event === 'leftovers_not_removed');
     assert.deepEqual(
-      told.map(({ fields }) => fields['id']),
+      told.map(({ fields }) => (fields as { id: string }).id),
       [lost.id],
     );
   });
 
   const s3: Partial<NewDestination> = {
     ...{ kind: 's3', endpoint: 'https://s3.example.com', bucket: 'backups', ...keys },
-    secretKey: 'secret',
   };
   for (const [what, input] of [
     ['an absolute path outside', { path: '/etc' }],
@@ -221,4 +224,15 @@ describe('destinations of backups', () => {
       assert.deepEqual(readdirSync(roots.dataDir), []);
     });
   }
+
+  for (const climbing of ['..', '../data', 'a/../../data', './a', '/a', 'dst_01/x']) {
+    it(`refuse ${climbing} below a folder of the operator`, async () => {
+      const path = `${join(dir, 'disk')}/${climbing}`;
+      await assert.rejects(create({ path }), { code: 'BAD_USER_INPUT' });
+    });
+  }
+
+  it('are not where the name of a folder of the operator only begins alike', async () => {
+    await assert.rejects(create({ path: join(dir, 'disk2') }), { code: 'BAD_USER_INPUT' });
+  });
 });

@@ -4,8 +4,8 @@ import { HashingTurns } from '../../../../src/auth/sign-in/hashing-turns.ts';
 import { ServiceError } from '../../../../src/lib/errors.ts';
 
 /** Work that ends when it is told to, in the order in which it began. */
-function setUp() {
-  const turns = new HashingTurns();
+function setUp(cores = 4) {
+  const turns = new HashingTurns(cores);
   const begun: string[] = [];
   const ends: (() => void)[] = [];
   const refused: string[] = [];
@@ -45,6 +45,14 @@ describe('HashingTurns', () => {
     assert.deepEqual(begun, ['a1', 'a2']);
     await endAll();
     assert.deepEqual(begun, ['a1', 'a2', 'a3', 'b1', 'c1', 'a4', 'b2', 'a5']);
+  });
+
+  it('leaves a core of two to others', async () => {
+    const { begun, ask, endAll } = setUp(2);
+    for (const name of ['a1', 'a2']) ask('192.0.2.1', name);
+    assert.deepEqual(begun, ['a1']);
+    await endAll();
+    assert.deepEqual(begun, ['a1', 'a2']);
   });
 
   it('bounds what waits of a network, and delays another one by a turn', async () => {

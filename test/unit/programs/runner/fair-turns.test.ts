@@ -51,7 +51,7 @@ describe('FairTurns', () => {
     };
     for (let turn = 1; turn <= 3; turn++) {
       turns.offer(oneLine);
-      assert.equal(taken, turn * 32 * 1024);
+      assert.equal(taken, turn * 16 * 1024);
       await clock.advance(1);
     }
   });

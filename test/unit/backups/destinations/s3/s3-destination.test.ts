@@ -158,6 +158,18 @@ describe('S3Destination', () => {
     await assert.rejects(read(), failsWith(/part of the backup that was asked for/));
   });
 
+  it('finds out that more is sent than there is', async () => {
+    await write(large);
+    bucket.fault = ({ method }) => (method === 'GET' ? 'more' : undefined);
+    await assert.rejects(read(), failsWith(/sends more than it said/));
+  });
+
+  it('reads no answer without end', async () => {
+    bucket.fault = ({ method }) => (method === 'POST' ? { text: 'x'.repeat(2 ** 21) } : undefined);
+    await assert.rejects(write(large), failsWith(/more than was asked for/));
+    assert.deepEqual(bucket.names(), []);
+  });
+
   it('takes a completion for failed that says so with status 200', async () => {
     const text = '<?xml version="1.0"?>\n<Error><Code>InvalidPart</Code></Error>';
     bucket.fault = ({ method, query }) =>
@@ -204,9 +216,19 @@ describe('S3Destination', () => {
     }
     await destination.sweep((key) => key === 'b', never);
     assert.deepEqual([...bucket.uploads.keys()], ['b', 'x', 'y']);
-    bucket.fault = () => ({ status: 501, code: 'NotImplemented' });
-    await destination.sweep(() => false, never);
   });
+
+  for (const status of [403, 405, 501]) {
+    it(`ends its upload also where uploads are not listed, with ${String(status)}`, async () => {
+      bucket.fault = ({ method, query }) =>
+        method === 'GET' && query.has('uploads') ? { status, code: 'NotImplemented' } : undefined;
+      const writer = await destination.open('object', never);
+      await writeAll(writer, large, 50_000);
+      await writer.abort();
+      assert.deepEqual(bucket.names(), []);
+      await destination.sweep(() => false, never);
+    });
+  }
 
   it('has two parts in memory at most', async () => {
     const held = Promise.withResolvers<undefined>();

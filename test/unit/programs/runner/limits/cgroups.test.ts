@@ -66,6 +66,17 @@ describe('openCgroups()', () => {
     assert.deepEqual(group.place?.join, [path.join(root, 'gangway-i/w-dep-1/cgroup.procs')]);
   });
 
+  it('has a group for programs until they join that of their workload', () => {
+    write({ ...offering('.'), ...offering('gangway-i') });
+    const limits = openCgroups(v2Host(true, '/'), 'i', noLog);
+    const launching = path.join(root, 'gangway-i/launching');
+    const { place } = limits?.confinementOf('dep-1', resources) ?? {};
+    assert.equal(place?.launching, path.join(launching, 'cgroup.procs'));
+    assert.ok(fs.existsSync(launching));
+    limits?.close();
+    assert.ok(!fs.existsSync(launching));
+  });
+
   it('gives a workload without limits a bound for processes alone', () => {
     write({ ...offering('.'), ...offering('gangway-i') });
     const none = { memoryMb: null, cpus: null, pids: null, replicas: 1 };

@@ -74,6 +74,19 @@ describe('confined()', () => {
     assert.equal(tooLarge.refused, 'E2BIG');
   });
 
+  it('is where it may take its due of the processor before anything begins', () => {
+    const launching = script('launching', '');
+    const enter = ['/bin/sh', '-c', 'cat "$0"; exec "$@"', launching];
+    const { out, refused } = launch(
+      { command: ['/bin/echo', 'here'] },
+      { ...place, enter, launching },
+    );
+    assert.deepEqual([out, refused], ['0\nhere\n', undefined]);
+    const gone = { ...place, launching: path.join(dir, 'none', 'such') };
+    const { err, ...ran } = launch({ command: ['/bin/echo', 'here'] }, gone);
+    assert.deepEqual([ran.out, err, ran.refused], ['here\n', '', undefined]);
+  });
+
   it('leaves no signal ignored and no descriptor open', () => {
     const look = ['-c', 'grep SigIgn /proc/self/status; ls /proc/self/fd'];
     const plain = spawnSync('/bin/sh', look, { cwd: dir, stdio: ['ignore', 'pipe', 'pipe'] });
