@@ -121,9 +121,9 @@ export function run(name: string, create: () => Promise<TerminalPlace>): void {
       assert.ok(input.asked < 8, `${String(input.asked)} MiB were asked for`);
       let bytes = 0;
       for (;;) {
-        const { value, done } = await taking.next();
-        if (done === true) break;
-        bytes += value.length;
+        const next = await taking.next();
+        if (next.done === true) break;
+        bytes += next.value.length;
       }
       assert.ok(bytes > 63 * mebibyte);
       assert.equal((await ended).exitCode, 0);

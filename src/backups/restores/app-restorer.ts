@@ -62,10 +62,11 @@ export function appRestorer(restoring: AppRestoring): Restorer {
 }
 
 async function unpack(
-  { staging, received }: AppRestoring,
+  restoring: AppRestoring,
   bytes: AsyncIterable<Uint8Array>,
   signal: AbortSignal,
 ): Promise<Found> {
+  const { staging } = restoring;
   await removeTree(staging);
   await mkdir(staging, { mode: 0o700 });
   const found: Found = { volumes: new Set(), upload: null, hasSettings: false };
@@ -73,7 +74,7 @@ async function unpack(
   const settings = found.hasSettings ? await settingsIn(staging) : undefined;
   const { upload: filename } = found;
   const upload = filename === null ? null : { filename, path: join(staging, 'upload', filename) };
-  await received({ settings, upload });
+  await restoring.received({ settings, upload });
   return found;
 }
 

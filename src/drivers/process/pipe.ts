@@ -89,8 +89,9 @@ class ProcessPipe implements Pipe {
 
   async #answered(): Promise<void> {
     for (;;) {
-      const { value, done } = await this.#frames.next();
-      if (done === true) throw unreachable();
+      const next = await this.#frames.next();
+      if (next.done === true) throw unreachable();
+      const { value } = next;
       if ('error' in value) throw ServiceError.fromPlain(value.error);
       if ('ok' in value) return;
     }

@@ -22,7 +22,6 @@ import type {
   EdgeRoute,
   ExecOutcome,
   ExecSpec,
-  PipeSpec,
   TerminalSpec,
   Usage,
   Workload,
@@ -195,12 +194,7 @@ class ProcessDriver implements Driver {
     }
   }
 
-  async pipe(
-    id: string,
-    spec: PipeSpec,
-    input: AsyncIterable<Uint8Array> | null,
-    signal: AbortSignal,
-  ): Promise<Pipe> {
+  async pipe(...[id, spec, input, signal]: Parameters<Driver['pipe']>): Promise<Pipe> {
     await this.#mustReach();
     // It ends with the connection that tells whether the runner lives.
     const { lost } = await this.#connected();

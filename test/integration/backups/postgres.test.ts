@@ -33,7 +33,7 @@ async function query(
   client.on('error', () => undefined);
   await client.connect();
   try {
-    return (await client.query(text)).rows;
+    return (await client.query<Record<string, unknown>>(text)).rows;
   } finally {
     await client.end();
   }

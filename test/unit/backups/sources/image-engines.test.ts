@@ -51,7 +51,8 @@ describe('databaseSource() of an image', () => {
       assert.deepEqual([source.kind, source.ending], [kind, ending]);
       assert.equal((await collected(source.read(never))).toString(), 'bytes');
       const [spec] = target.ran;
-      assert.ok(spec?.command.some((word) => program.test(word)));
+      assert.ok(spec);
+      assert.ok(spec.command.some((word) => program.test(word)));
       assert.ok(
         spec.command.some((word) => word.includes('2000')) || spec.env['PGPORT'] === '2000',
       );
