@@ -1,0 +1,182 @@
+import assert from 'node:assert/strict';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import type { RestoreRights } from '../../../../src/actors/restore/protocol.ts';
+import { writeAppJson } from '../../../../src/backups/app-json.ts';
+import { tarEnd, tarHeaders, type TarEntry } from '../../../../src/backups/tar/tar-header.ts';
+import { ServiceError } from '../../../../src/lib/errors.ts';
+import type { RestoreRunRecord } from '../../../../src/store/records/records.ts';
+import { tables } from '../../../../src/store/records/tables.ts';
+import { type AppFixture, appFixture } from '../../../support/app-fixture.ts';
+import { eventually } from '../../../support/eventually.ts';
+
+const all: RestoreRights = { configure: true, env: true };
+
+describe('restores of an app', () => {
+  let place: AppFixture;
+  let appId: string;
+  beforeEach(async () => {
+    place = await appFixture();
+    place.source.files = { Procfile: 'web: run\n' };
+    const env = [{ key: 'TONE', value: 'kind', isSecret: false, targets: [] }];
+    appId = (await place.uploaded({ env })).id;
+  });
+  afterEach(() => place.close());
+
+  const begin = async (tar: Uint8Array, rights: RestoreRights): Promise<string> => {
+    const { run } = await place.ask(appId, { type: 'restore-begin' });
+    const { root } = place.restores;
+    await mkdir(root, { recursive: true });
+    await writeFile(join(root, run.id), gzipSync(tar));
+    const message = { type: 'restore-commit', restoreId: run.id, identity: null, rights } as const;
+    await place.ask(appId, message);
+    return run.id;
+  };
+  const ended = async (restoreId: string): Promise<Readonly<RestoreRunRecord>> => {
+    const find = () => place.store.get(tables.restoreRuns, restoreId);
+    await eventually('the end', () => find()?.status !== 'running');
+    const run = find();
+    assert.ok(run);
+    return run;
+  };
+  /** An artifact whose app.json holds what somebody wished for. */
+  const forged = (change: (json: { settings: object; env: object[] }) => void): Buffer => {
+    const json = JSON.parse(writeAppJson(place.app(appId), []).toString()) as {
+      settings: object;
+      env: object[];
+    };
+    change(json);
+    return tarOf('app.json', Buffer.from(JSON.stringify(json)));
+  };
+  const env = (): Record<string, string | null> =>
+    Object.fromEntries(
+      place.store.list(tables.env, 'app', [appId]).map(({ key, value }) => [key, value]),
+    );
+
+  it('let the deployment that is under way end, and hold those that are asked for', async () => {
+    const held = Promise.withResolvers<undefined>();
+    place.source.held = held.promise;
+    const first = await place.ask(appId, { type: 'redeploy', trigger: 'api' });
+    await place.until(first.id, 'building');
+    const restoring = Promise.withResolvers<undefined>();
+    let began = false;
+    place.restores.onRestore = () => {
+      began = true;
+      return restoring.promise;
+    };
+    const restoreId = await begin(
+      forged(() => undefined),
+      all,
+    );
+    const waiting = (): boolean =>
+      place.store.get(tables.restoreRuns, restoreId)?.log.some((line) => /Waiting/.test(line)) ===
+      true;
+    await eventually('it waits', async () => {
+      const { lines } = await place.ask(appId, { type: 'restore-news', restoreId, from: 0 });
+      return waiting() || lines.some((line) => line.startsWith('Waiting'));
+    });
+    assert.equal(began, false);
+    const second = await place.ask(appId, { type: 'redeploy', trigger: 'api' });
+    held.resolve(undefined);
+    await place.until(first.id, 'ready');
+    await eventually('the restorer', () => began);
+    assert.equal(place.deployment(second.id).status, 'queued');
+    const uploading = place.ask(appId, { type: 'upload-begin', uploadId: 'other' });
+    await assert.rejects(uploading, isRunning);
+    for (const type of ['stop', 'restart', 'delete'] as const) {
+      await assert.rejects(place.ask(appId, { type }), isRunning);
+    }
+    restoring.resolve(undefined);
+    assert.equal((await ended(restoreId)).status, 'success');
+    await place.until(second.id, 'ready');
+  });
+
+  it('apply app.json only as far as the rights go', async () => {
+    const wish = forged(({ settings, env: variables }) => {
+      Object.assign(settings, { autoDeploy: false });
+      variables.push({ key: 'TONE', value: 'rude', isSecret: false, targets: ['production'] });
+    });
+    const none = await ended(await begin(wish, { configure: false, env: false }));
+    assert.equal(none.status, 'success');
+    assert.ok(none.log.includes('The settings stay as they are: that needs configure_apps.'));
+    assert.deepEqual([place.app(appId).autoDeploy, env()], [true, { TONE: 'kind' }]);
+    await ended(await begin(wish, { configure: true, env: false }));
+    assert.deepEqual([place.app(appId).autoDeploy, env()], [false, { TONE: 'kind' }]);
+    await ended(await begin(wish, { configure: false, env: true }));
+    assert.deepEqual(env(), { TONE: 'rude' });
+  });
+
+  it('take nothing of a forged app.json that its rights do not reach', async () => {
+    const before = place.app(appId);
+    const wish = forged((json) => {
+      Object.assign(json, { teamId: 'team_2', id: 'app_other', desired: 'running' });
+      Object.assign(json.settings, { teamId: 'team_2', slug: 'bank', uid: 0, hookHash: 'x' });
+      json.env.push(
+        { key: 'STOLEN', value: '${database.db_other.url}', isSecret: false, targets: [] },
+        { key: 'TONE', value: null, isSecret: true, targets: [] },
+      );
+    });
+    const run = await ended(await begin(wish, all));
+    assert.equal(run.status, 'success', run.log.join('\n'));
+    assert.ok(run.log.some((line) => line.startsWith('A variable is left out')));
+    assert.deepEqual(env(), { TONE: 'kind' });
+    const { updatedAtMs: _was, ...rest } = before;
+    const { updatedAtMs: _is, ...now } = place.app(appId);
+    assert.deepEqual(now, rest);
+  });
+
+  it('keep the settings that the app would refuse by hand, and the data', async () => {
+    const wish = forged(({ settings, env: variables }) => {
+      Object.assign(settings, { resources: { memoryMb: -1, cpus: null, pids: null, replicas: 1 } });
+      variables.push({ key: 'PORT', value: '1', isSecret: false, targets: [] });
+    });
+    const run = await ended(await begin(wish, all));
+    assert.equal(run.status, 'success');
+    assert.ok(run.log.some((line) => line.startsWith('The settings stay as they are: ')));
+    assert.ok(run.log.some((line) => line.startsWith('The variables stay as they are: ')));
+    assert.deepEqual(env(), { TONE: 'kind' });
+  });
+
+  it('refuse what is no artifact of an app before anything is touched', async () => {
+    const link = { name: 'volumes/data/out', type: 'link', target: '../../..' } as const;
+    for (const [tar, why] of [
+      [Buffer.from('PGDMP'), /ARTIFACT_UNFIT/],
+      [tarOf('PG_VERSION', Buffer.from('18')), /a backup of a PostgreSQL database.*ARTIFACT_UNFIT/],
+      [tarOf('readme', Buffer.from('hello')), /no backup that is known.*ARTIFACT_UNFIT/],
+      [tarOf('app.json', Buffer.from('{}')), /ARTIFACT_UNFIT/],
+      [tarOf('app.json', Buffer.alloc(2_000_000)), /too large.*ARTIFACT_UNFIT/],
+      [Buffer.concat([headersOf(link), forged(() => undefined)]), /ARCHIVE_UNSAFE_ENTRY/],
+      [tarOf('../evil', Buffer.from('x')), /ARCHIVE_UNSAFE_ENTRY/],
+      [forged(() => undefined).subarray(0, 700), /ARCHIVE_CORRUPT/],
+    ] as const) {
+      const run = await ended(await begin(tar, all));
+      assert.match(run.error ?? '', why);
+      assert.equal(run.log.at(-1), 'Nothing was changed.');
+    }
+    assert.deepEqual(place.restores.restored, []);
+  });
+});
+
+function isRunning(error: unknown): boolean {
+  assert.ok(error instanceof ServiceError && error.code === 'RESTORE_RUNNING', String(error));
+  return true;
+}
+
+function headersOf(entry: {
+  name: string;
+  type: TarEntry['type'];
+  target?: string;
+  size?: number;
+}) {
+  const { name, type, target = '', size = 0 } = entry;
+  const bytes = { name: Buffer.from(name), target: Buffer.from(target) };
+  return tarHeaders({ ...bytes, type, size, mode: 0o644, mtimeMs: 0 });
+}
+
+function tarOf(name: string, content: Buffer): Buffer {
+  const padding = Buffer.alloc((512 - (content.length % 512)) % 512);
+  const headers = headersOf({ name, type: 'file', size: content.length });
+  return Buffer.concat([headers, content, padding, tarEnd]);
+}
