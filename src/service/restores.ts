@@ -2,7 +2,7 @@
 import type { SourceParts } from '../actors/backup/sources.ts';
 import type { RestoreDeps } from '../actors/restore/deps.ts';
 import { restorerOf } from '../actors/restore/restorers.ts';
-import { identityContext, placeOf } from '../actors/destination/place.ts';
+import { placeOf, recoveryContext } from '../actors/destination/place.ts';
 import { openDestination } from '../backups/destinations/open.ts';
 import { decrypted } from '../backups/streams/age/decrypted.ts';
 import { headerEnd, headerMaxBytes, openHeader } from '../backups/streams/age/header.ts';
@@ -33,10 +33,10 @@ export function restoreDeps(
     openPlace: (destinationId) => {
       const record = reader.get(tables.destinations, destinationId);
       if (record === undefined) throw new ServiceError('NOT_FOUND', 'No such destination.');
-      const sealed = record.encryption?.identitySealed;
-      const identity = sealed && secrets.open(sealed, identityContext(destinationId));
+      const sealed = record.encryption?.recoveryKeySealed;
+      const recoveryKey = sealed && secrets.open(sealed, recoveryContext(destinationId));
       const destination = openDestination(placeOf(record, config, secrets), { fetch });
-      return { destination, identity: identity ?? null };
+      return { destination, recoveryKey: recoveryKey ?? null };
     },
     restorerOf: (of) => restorerOf(sources, of),
   };

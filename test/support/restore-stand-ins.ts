@@ -9,8 +9,8 @@ export class RestoreStandIns implements RestoreDeps {
   root = '';
   /** What was restored, and into what. */
   readonly restored: { of: RestoreOf; text: string }[] = [];
-  /** The identities that artifacts were opened with. */
-  readonly identities: (string | null)[] = [];
+  /** The recoveryKeys that artifacts were opened with. */
+  readonly recoveryKeys: (string | null)[] = [];
   /** What lies at destinations, by its key. */
   readonly objects = new Map<string, Buffer>();
   /** Runs before the data is taken; may throw, wait, or use the control. */
@@ -18,8 +18,8 @@ export class RestoreStandIns implements RestoreDeps {
     undefined;
   recover: RecoveringRestorer['recover'] | undefined = undefined;
 
-  readonly unpack: RestoreDeps['unpack'] = (artifact, identity) => {
-    this.identities.push(identity);
+  readonly unpack: RestoreDeps['unpack'] = (artifact, recoveryKey) => {
+    this.recoveryKeys.push(recoveryKey);
     const gunzip = createGunzip();
     const source = Readable.from(artifact);
     source.on('error', (error) => gunzip.destroy(error));
@@ -28,7 +28,7 @@ export class RestoreStandIns implements RestoreDeps {
   };
 
   readonly openPlace: RestoreDeps['openPlace'] = () => ({
-    identity: null,
+    recoveryKey: null,
     destination: {
       read: (key) => {
         const bytes = this.objects.get(key);

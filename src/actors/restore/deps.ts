@@ -6,17 +6,17 @@ export interface RestoreDeps {
   /** Where artifacts lie while they are restored: `<root>/<restore id>`. The folder is made when missing. */
   root: string;
   /**
-   * What an artifact holds behind its encryption and its compression. `identity`: its recovery key; null: it
+   * What an artifact holds behind its encryption and its compression. `recoveryKey`: null where it
    * is not encrypted. Throws where it is not whole, or was encrypted for somebody else.
    */
   unpack: (
     artifact: AsyncIterable<Uint8Array>,
-    identity: string | null,
+    recoveryKey: string | null,
   ) => AsyncIterable<Uint8Array>;
   /** The place of a backup, and what opens what is encrypted there. Throws NOT_FOUND. */
   openPlace: (destinationId: string) => {
     destination: Pick<Destination, 'read'>;
-    identity: string | null;
+    recoveryKey: string | null;
   };
   restorerOf: RestorerOf;
 }

@@ -26,9 +26,9 @@ export type RestoreProtocol = {
    * into `dir` as `name`. Ends with `restore-commit`, `restore-abort`, or the death of this process.
    */
   'restore-begin': { in: object; out: { run: RestoreRunRecord; dir: string; name: string } };
-  /** The artifact is there: restores it. The identity is kept in memory, and only while that takes. */
+  /** The artifact is there: restores it. The recoveryKey is kept in memory, and only while that takes. */
   'restore-commit': {
-    in: { restoreId: string; identity: string | null; rights: RestoreRights };
+    in: { restoreId: string; recoveryKey: string | null; rights: RestoreRights };
     out: boolean;
   };
   /** There is no artifact: ends the restore, and removes what arrived. */

@@ -53,7 +53,7 @@ export interface RestoreParts {
 }
 
 export interface RestoreGiven extends RestoreParts {
-  identity: string | null;
+  recoveryKey: string | null;
   rights: RestoreRights;
 }
 
@@ -68,14 +68,14 @@ const nobodyKnows =
 export async function replaceData(given: RestoreGiven, signal: AbortSignal): Promise<void> {
   const { core, host, run, say, enter, rights } = given;
   const { unpack, restorerOf } = core.deps.restores;
-  let identity: string | null;
+  let recoveryKey: string | null;
   let checked: CheckedArtifact;
   try {
-    identity = run.backupRunId === null ? given.identity : await fetchArtifact(given, signal);
+    recoveryKey = run.backupRunId === null ? given.recoveryKey : await fetchArtifact(given, signal);
     await enter('checking', signal);
     say('Checking the artifact.');
     const packed = progressing(given, 'Checked');
-    checked = await checkArtifact(unpack(packed(signal), identity), sourceOf(host.engine()));
+    checked = await checkArtifact(unpack(packed(signal), recoveryKey), sourceOf(host.engine()));
     say(`The artifact is whole: ${mebibytes(checked.bytes)} unpacked.`);
   } catch (error) {
     say(nothingTouched);
@@ -94,7 +94,7 @@ export async function replaceData(given: RestoreGiven, signal: AbortSignal): Pro
     isTouched = true;
     say('Restoring the data.');
     const packed = progressing(given, 'Restored');
-    await restorer.restore(unpack(packed(signal), identity), say, signal);
+    await restorer.restore(unpack(packed(signal), recoveryKey), say, signal);
   } catch (error) {
     if (!isTouched) say(nothingTouched);
     // What a restorer expects tells itself which state that left.
@@ -139,8 +139,8 @@ async function fetchArtifact(parts: RestoreParts, signal: AbortSignal): Promise<
   const { reader, restores } = core.deps;
   const backup = reader.get(tables.backupRuns, run.backupRunId ?? '');
   if (backup?.key == null) throw new ServiceError('ARTIFACT_GONE', 'The backup was deleted.');
-  const { destination, identity } = restores.openPlace(backup.destinationId);
-  if (backup.encrypted && identity === null) {
+  const { destination, recoveryKey } = restores.openPlace(backup.destinationId);
+  if (backup.encrypted && recoveryKey === null) {
     throw new ServiceError('RECOVERY_KEY_REQUIRED', 'The destination has no key for this backup.');
   }
   const { bytes, stream } = await destination.read(backup.key, undefined, signal);
@@ -162,7 +162,7 @@ async function fetchArtifact(parts: RestoreParts, signal: AbortSignal): Promise<
     const detail = 'The stored backup holds other bytes than were written.';
     throw new ServiceError('VERIFICATION_FAILED', detail);
   }
-  return backup.encrypted ? identity : null;
+  return backup.encrypted ? recoveryKey : null;
 }
 
 /** Resolves when the target is the restore's alone. */

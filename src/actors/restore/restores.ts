@@ -48,7 +48,7 @@ export class Restores {
         await mkdir(root, { recursive: true, mode: 0o700 });
         return { run, dir: root, name: run.id };
       },
-      'restore-commit': ({ restoreId, identity, rights }) => {
+      'restore-commit': ({ restoreId, recoveryKey, rights }) => {
         const current = this.#arriving(restoreId);
         if (current === null) {
           throw new ServiceError(
@@ -56,7 +56,7 @@ export class Restores {
             'The restore was interrupted. Send the artifact again.',
           );
         }
-        this.#launch(current, { identity, rights });
+        this.#launch(current, { recoveryKey, rights });
         return true;
       },
       'restore-abort': async ({ restoreId, reason }) => {
@@ -69,7 +69,7 @@ export class Restores {
       'restore-run': async ({ backupRunId, rights }) => {
         this.#requireStored(backupRunId);
         const current = await this.#begin('receiving', backupRunId);
-        this.#launch(current, { identity: null, rights });
+        this.#launch(current, { recoveryKey: null, rights });
         return current.run;
       },
       'restore-news': ({ restoreId, from }) => this.#news(restoreId, from),
@@ -149,7 +149,7 @@ export class Restores {
     return current?.run.id === restoreId && current.arrived !== null ? current : null;
   }
 
-  #launch(current: Current, given: { identity: string | null; rights: RestoreRights }): void {
+  #launch(current: Current, given: { recoveryKey: string | null; rights: RestoreRights }): void {
     const { context, deps, id } = this.#core;
     const { run } = current;
     current.arrived?.();

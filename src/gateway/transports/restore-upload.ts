@@ -113,10 +113,10 @@ async function receiveAndRestore(restore: Restore): Promise<void> {
   const body = new ArtifactBody(headBytes);
   body.flow = exchange.streamBody(options.artifactBytes, body);
   try {
-    const identity = judge(restore, await body.head);
+    const key = judge(restore, await body.head);
     const { run, dir, name } = await actors.ask(ref, { type: 'restore-begin' });
     const stream = await receive(restore, run.id, body, { dir, name });
-    await commit(restore, run.id, identity, stream);
+    await commit(restore, run.id, key, stream);
   } catch (error) {
     if (!(error instanceof ClientLeft)) throw error;
     logger.info({ target: idOf(target) }, 'restore_upload_broken_off');
@@ -186,7 +186,7 @@ async function receive(
 async function commit(
   restore: Restore,
   restoreId: string,
-  identity: string | null,
+  recoveryKey: string | null,
   stream: ResponseStream | null,
 ): Promise<void> {
   if (stream === null) return;
@@ -198,7 +198,7 @@ async function commit(
       configure: can(reader, principal, 'configure_apps', target),
       env: can(reader, principal, 'manage_env', target),
     };
-    await actors.ask(ref, { type: 'restore-commit', restoreId, identity, rights });
+    await actors.ask(ref, { type: 'restore-commit', restoreId, recoveryKey, rights });
     const paced = new PacedStream(stream, exchange.signal);
     for (let from = 0; ;) {
       const news = await actors.ask(ref, { type: 'restore-news', restoreId, from });

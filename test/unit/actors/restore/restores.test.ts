@@ -35,8 +35,8 @@ describe('restores of a database', () => {
     await writeFile(join(dir, name), artifact);
     return run.id;
   };
-  const commit = (restoreId: string, identity: string | null = null): Promise<boolean> =>
-    ask({ type: 'restore-commit', restoreId, identity, rights });
+  const commit = (restoreId: string, recoveryKey: string | null = null): Promise<boolean> =>
+    ask({ type: 'restore-commit', restoreId, recoveryKey, rights });
   const record = (restoreId: string): Readonly<RestoreRunRecord> => {
     const run = place.store.get(tables.restoreRuns, restoreId);
     assert.ok(run);
@@ -161,7 +161,7 @@ describe('restores of a database', () => {
     const restoreId = await begin(gzipSync(dump));
     await commit(restoreId, key);
     await ended(restoreId);
-    assert.deepEqual(place.restores.identities, [key, key]);
+    assert.deepEqual(place.restores.recoveryKeys, [key, key]);
     const told = JSON.stringify([record(restoreId), place.logger.records]);
     assert.ok(!told.includes('THEKEY'));
   });

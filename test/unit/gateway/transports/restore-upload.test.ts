@@ -144,7 +144,7 @@ describe('POST /api/backups/restore-upload', () => {
     await refused([428, 'RECOVERY_KEY_REQUIRED'], send(ageFile));
     await refused([422, 'RECOVERY_KEY_WRONG'], send(ageFile, { 'X-Recovery-Key': 'AGE-OTHER' }));
     await send(ageFile, { 'X-Recovery-Key': rightKey });
-    assert.deepEqual(place.restores.identities, [rightKey]);
+    assert.deepEqual(place.restores.recoveryKeys, [rightKey]);
     assert.ok(!JSON.stringify([place.logger.records, gateway.records]).includes(rightKey));
   });
 
