@@ -61,7 +61,7 @@ describe('restores of a database', () => {
     const run = await restored(gzipSync(dump));
     assert.deepEqual([run.status, run.error, run.phase], ['success', null, 'ended']);
     assert.equal(place.restores.restored[0]?.text, dump);
-    assert.equal(place.restores.restored[0]?.of.artifact?.form, 'dump');
+    assert.equal(place.restores.restored[0].of.artifact?.form, 'dump');
     assert.deepEqual(readdirSync(place.restores.root), []);
     assert.ok(run.log.includes('The restored data is in place.'), run.log.join('\n'));
     assert.equal(place.record(id).status, 'running');
