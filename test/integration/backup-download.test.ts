@@ -63,7 +63,7 @@ describe('the download of a backup', () => {
           send: async (wanted, signal) => counted(await sender.send(wanted, signal)),
         },
         roots,
-        secrets: plainSecrets as never,
+        secrets: plainSecrets,
         transfers: new Transfers(undefined, backupLimits),
         reader: store,
         authenticate: () => person('usr_1'),
@@ -115,7 +115,7 @@ describe('the download of a backup', () => {
       ...{ key: `${id}.dump.gz`, source: 'postgresql', encrypted: false, sizeBytes: 0 },
       ...{ progressBytes: 0, sha256: '', verifiedAtMs: 1, error: null, startedAtMs: 0 },
       ...{ finishedAtMs: 1, ...patch },
-    } as BackupRunRecord;
+    };
     store.write([put(tables.backupRuns, record)]);
   }
 

@@ -122,6 +122,29 @@ describe('backups', () => {
     assert.equal(await client.fails(remove, { id: own }), 'CONFLICT');
   });
 
+  it('dump a running database, and are refused for a stopped one with the reason', async () => {
+    const { client } = gangway;
+    const { createDatabase } = await client.must<{ createDatabase: { id: string } }>(
+      'mutation { createDatabase(input: { name: "Books", engine: POSTGRES }) { id } }',
+    );
+    const { id: databaseId } = createDatabase;
+    const status = 'query($id: ID!) { database(id: $id) { status } }';
+    await eventually('it runs', async () => {
+      const seen = await client.must<{ database: { status: string } }>(status, { id: databaseId });
+      return seen.database.status === 'running';
+    });
+    const { id } = await beginBackup(client, { databaseId, destinationId });
+    const run = await endedRun(client, id);
+    assert.deepEqual([run.status, run.error, run.databaseId], ['success', null, databaseId]);
+    await client.must('mutation($id: ID!) { setDatabaseRunning(id: $id, running: false) { id } }', {
+      id: databaseId,
+    });
+    const late = await beginBackup(client, { databaseId, destinationId });
+    const refused = await endedRun(client, late.id);
+    assert.equal(refused.status, 'failed');
+    assert.match(refused.error ?? '', /\(NOT_RUNNING\)$/);
+  });
+
   it('that were under way at kill -9 are failed at the next start, or done', async () => {
     const { client } = gangway;
     const own = await makeDestination(client, 'Torn');

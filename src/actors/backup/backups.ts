@@ -39,7 +39,7 @@ export class Backups {
   /** The app or database, unless it is in trash; else NOT_FOUND. */
   require(): TargetRecord {
     const { record } = this;
-    if (record !== undefined && record.deletedAtMs === null) return record;
+    if (record?.deletedAtMs === null) return record;
     throw new ServiceError('NOT_FOUND', `No such ${this.target.kind}.`);
   }
 

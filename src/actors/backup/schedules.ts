@@ -14,7 +14,7 @@ import type { BackupScheduleRecord } from '../../store/records/records.ts';
 import { type Change, insert, put, remove, take } from '../../store/records/table.ts';
 import { tables } from '../../store/records/tables.ts';
 import type { Backups } from './backups.ts';
-import type { Handlers } from './protocol.ts';
+import type { BackupsProtocol, Handlers } from './protocol.ts';
 import type { Runs } from './runs.ts';
 
 const keepMax = 1_000;
@@ -76,26 +76,7 @@ export function scheduleHandlers(backups: Backups, runs: Runs) {
       ]);
       return true;
     },
-    due: async ({ scheduleId, dueAtMs }) => {
-      const before = reader.get(tables.backupSchedules, scheduleId);
-      // It may have been changed while this alarm was on its way.
-      if (before?.enabled !== true || before.nextRunAtMs !== dueAtMs) return false;
-      const { record } = backups;
-      if (record === undefined) {
-        await context.commit([remove(tables.backupSchedules, scheduleId)]);
-        return false;
-      }
-      const schedule = planned({ ...before, lastDueAtMs: dueAtMs }, clock.now());
-      if (record.deletedAtMs !== null) {
-        await save(schedule);
-        return false;
-      }
-      const changes = [put(tables.backupSchedules, schedule), alarmOf(backups, schedule)];
-      const own = { scheduleId, destinationId: schedule.destinationId };
-      if (await runs.skip(own, changes)) return false;
-      await runs.begin(own, changes);
-      return true;
-    },
+    due: (message) => due(backups, runs, message),
     replan: async ({ scheduleId }) => {
       const schedule = reader.get(tables.backupSchedules, scheduleId);
       if (schedule?.enabled !== true) return false;
@@ -103,6 +84,32 @@ export function scheduleHandlers(backups: Backups, runs: Runs) {
       return true;
     },
   } satisfies Handlers;
+}
+
+/** Begins the run that is due, or passes it over. Resolves with whether one began. */
+async function due(
+  backups: Backups,
+  runs: Runs,
+  { scheduleId, dueAtMs }: BackupsProtocol['due']['in'],
+): Promise<boolean> {
+  const { context, deps, record } = backups;
+  const before = deps.reader.get(tables.backupSchedules, scheduleId);
+  // It may have been changed while this alarm was on its way.
+  if (before?.enabled !== true || before.nextRunAtMs !== dueAtMs) return false;
+  if (record === undefined) {
+    await context.commit([remove(tables.backupSchedules, scheduleId)]);
+    return false;
+  }
+  const schedule = planned({ ...before, lastDueAtMs: dueAtMs }, deps.clock.now());
+  const changes = [put(tables.backupSchedules, schedule), alarmOf(backups, schedule)];
+  const own = { scheduleId, destinationId: schedule.destinationId };
+  if (record.deletedAtMs !== null) {
+    await context.commit(changes);
+    return false;
+  }
+  if (await runs.skip(own, changes)) return false;
+  await runs.begin(own, changes);
+  return true;
 }
 
 /** The schedule with its next time: none that was served already, though a clock be set back. */

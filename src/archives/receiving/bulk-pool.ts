@@ -231,9 +231,9 @@ export class BulkPool {
       if (this.#sending === lane) this.#sending = null;
       lane.close();
     };
-    const lane: SendingLane<ZipRequest> = new SendingLane(
+    const lane = new SendingLane<ZipRequest>(
       port1,
-      this.#whenIdle(() => lane.open === 0, end),
+      this.#whenIdle((): boolean => lane.open === 0, end),
     );
     pool
       .run({ port: port2 } satisfies SendTask, { name: 'send', transferList: [port2] })

@@ -70,12 +70,14 @@ export async function verifyArtifact(
   const { bytes, stream } = await untilAborted(destination.read(key, undefined, signal), signal);
   if (bytes !== sizeBytes) throw otherLength(bytes, sizeBytes);
   const found = hashed(abortable(stream, signal));
-  for await (const _ of takenFrom(found)) {
+  let read = 0;
+  for await (const chunk of takenFrom(found)) {
+    read += chunk.length;
     // It may go on for ever.
-    if (found.bytes > sizeBytes) throw otherLength(found.bytes, sizeBytes);
-    progress(found.bytes);
+    if (read > sizeBytes) break;
+    progress(read);
   }
-  if (found.bytes !== sizeBytes) throw otherLength(found.bytes, sizeBytes);
+  if (read !== sizeBytes) throw otherLength(read, sizeBytes);
   if (found.sha256 !== sha256) {
     throw unverified('The backup was read back, and holds other bytes than were written.');
   }

@@ -102,7 +102,7 @@ export class ArtifactSender {
       });
     });
     piscina
-      .run({ port: port2 } satisfies SendArtifactsTask, { transferList: [port2] })
+      .run({ port: port2 } satisfies SendArtifactsTask, { name: 'send', transferList: [port2] })
       .catch((error: unknown) => {
         if (this.#closed === null) logger.error({ err: error }, 'artifact_thread_lost');
       })

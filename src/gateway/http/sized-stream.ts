@@ -92,11 +92,11 @@ export class SizedStream implements ResponseStream {
 
   /** False when the socket did not take all that waits. */
   #send(): boolean {
-    let isTaken = false;
-    let isDone = false;
+    const outcome = { isTaken: false, isDone: false };
     this.#response.cork(() => {
-      [isTaken, isDone] = this.#response.tryEnd(this.#waiting, this.#length);
+      [outcome.isTaken, outcome.isDone] = this.#response.tryEnd(this.#waiting, this.#length);
     });
+    const { isTaken, isDone } = outcome;
     if (isTaken || isDone) {
       this.#taken += this.#waiting.length;
       this.#waiting = new Uint8Array();

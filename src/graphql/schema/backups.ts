@@ -171,6 +171,9 @@ builder.mutationFields((t) => ({
       },
     ),
   ),
+}));
+
+builder.mutationFields((t) => ({
   createBackupSchedule: t.field({
     type: BackupScheduleType,
     ...needs(

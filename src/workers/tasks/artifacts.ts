@@ -6,7 +6,7 @@ import { sendArtifact } from '../../backups/sending/send-artifact.ts';
 // A `nice` value: where threads compete, those that serve come first.
 const yieldingPriority = 5;
 
-export default async function send({ port }: SendArtifactsTask): Promise<void> {
+export async function send({ port }: SendArtifactsTask): Promise<void> {
   // Only on Linux does the priority apply to the calling thread alone.
   if (process.platform === 'linux') setPriority(yieldingPriority);
   port.on('message', (request: SendArtifact) => void sendArtifact(request));
