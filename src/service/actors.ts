@@ -21,6 +21,7 @@ import { HostPrograms } from '../drivers/process/host-tools.ts';
 import { readStaticServer, toolchainPaths } from '../drivers/process/toolchain.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
+import { appUids, databaseUids } from '../lib/processes/program-uids.ts';
 import type { LiveLogs } from '../logs/live/live-logs.ts';
 import type { Reader } from '../store/reader-and-journal.ts';
 import { tables } from '../store/records/tables.ts';
@@ -62,9 +63,6 @@ const programFolders = [
 ];
 /** More than have ever waited at a time. */
 const queuedMax = 1_000_000;
-/** Own uids for apps and databases, above those that people and packages use. */
-const appUids = { first: 200_000, last: 299_999 };
-const databaseUids = { first: 300_000, last: 309_999 };
 
 /** Whether each app and each database runs under a uid of its own. In containers the image decides. */
 function hasOwnUids({ appsRoot, driver }: ActorParts): boolean {
