@@ -27,6 +27,7 @@ import { readStaticServer, toolchainPaths } from '../drivers/process/toolchain.t
 import type { Clock } from '../lib/clock.ts';
 import type { GuardedFetch } from '../lib/guarded-fetch.ts';
 import type { Logger } from '../lib/log.ts';
+import { appUids, databaseUids } from '../lib/processes/program-uids.ts';
 import type { LiveLogs } from '../logs/live/live-logs.ts';
 import type { Reader } from '../store/reader-and-journal.ts';
 import { tables } from '../store/records/tables.ts';
@@ -83,9 +84,6 @@ const programFolders = [
 ];
 /** More than have ever waited at a time. */
 const queuedMax = 1_000_000;
-/** Own uids for apps and databases, above those that people and packages use. */
-const appUids = { first: 200_000, last: 299_999 };
-const databaseUids = { first: 300_000, last: 309_999 };
 
 /** Whether each app and each database runs under a uid of its own. In containers the image decides. */
 function hasOwnUids({ appsRoot, driver }: ActorParts): boolean {

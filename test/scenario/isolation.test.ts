@@ -1,9 +1,11 @@
 /** What people choose and learn of the layers that keep apps of the process runtime apart. */
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { after, before, describe, it } from 'node:test';
 import { archiveOf } from '../support/gangway-client.ts';
 import { found } from '../support/eventually.ts';
 import { Gangway } from '../support/gangway.ts';
+import { needs } from '../support/programs.ts';
 import { runnerHello } from '../support/runner.ts';
 
 const archive = archiveOf({
@@ -60,5 +62,21 @@ describe('a service that leaves out layers of isolation', () => {
       line?.['layers'],
       leftOut.map(({ layer, missing, consequence }) => ({ layer, missing, consequence })),
     );
+  });
+});
+
+const inNamespace = ['unshare', '--user', '--map-root-user'] as const;
+
+describe('a service as root of a user namespace', { skip: needs('unshare') }, () => {
+  it('runs apps as its own user where there are no ids for them, and says so', async (t) => {
+    if (spawnSync(inNamespace[0], [...inNamespace.slice(1), 'true']).status !== 0) {
+      t.skip('needs user namespaces');
+      return;
+    }
+    const gangway = await Gangway.open({ runBy: inNamespace });
+    t.after(() => gangway.end());
+    await gangway.client.runningApp('Plain', archive);
+    const [line] = gangway.logged('isolation_layers_missing');
+    assert.match(String(line?.['detail']), /may not run programs as other users/);
   });
 });

@@ -14,6 +14,7 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 
 import type { Logger } from '../../lib/log.ts';
+import { mayGiveUids } from '../../lib/processes/program-uids.ts';
 
 export interface AppsRootOptions {
   /** Absolute; made when it is not there. */
@@ -38,7 +39,7 @@ export async function prepareAppsRoot(options: AppsRootOptions): Promise<AppsRoo
   await fs.mkdir(options.dataDir, { recursive: true, mode: walkOnly });
   const dataDir = await fs.realpath(options.dataDir);
   const link = path.join(dataDir, 'apps');
-  const perAppUid = options.isRoot ?? process.getuid?.() === 0;
+  const perAppUid = options.isRoot ?? mayGiveUids();
   if (!perAppUid) {
     await fs.mkdir(link, { recursive: true, mode: 0o700 });
     return { appsRoot: await bounded(await fs.realpath(link)), perAppUid };

@@ -33,8 +33,11 @@ export interface Found {
   containers: ReadonlyMap<string, ContainerView>;
 }
 
-/** A task without a node after this time will hardly find one. */
-const patienceMs = { port: 1000, other: 5000 };
+/**
+ * A task without a node after this time will hardly find one. The port of what was just removed is free a while
+ * later.
+ */
+const patienceMs = 5000;
 
 /** Whether the task runs: its container says so, or the swarm when there is no container. */
 export function isAlive(task: TaskView, { containers }: Pick<Found, 'containers'>): boolean {
@@ -170,10 +173,7 @@ export function startFailure(found: Found, nowMs: number): Exit | undefined {
     if (view?.State.Error) return failedExit(sentenceOf(view.State.Error), nowMs);
     if (!isAwaiting(task) || !error.startsWith('no suitable node')) continue;
     const waitedMs = nowMs - Date.parse(task.CreatedAt);
-    const isPort = error.includes('port already in use');
-    if (waitedMs > (isPort ? patienceMs.port : patienceMs.other)) {
-      return failedExit(sentenceOf(error), nowMs);
-    }
+    if (waitedMs > patienceMs) return failedExit(sentenceOf(error), nowMs);
   }
   return undefined;
 }

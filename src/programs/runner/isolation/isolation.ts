@@ -48,6 +48,7 @@ type Missing = ReadonlyMap<IsolationLayer, string>;
 const leftOut = 'It is left out by GANGWAY_ISOLATION_WITHOUT.';
 const noGroups = 'No control groups can be made here.';
 const notRoot = 'Gangway does not run as root.';
+const noUids = 'Gangway may not run programs as other users here.';
 const notLinux = 'This is no Linux.';
 
 const ownFiles =
@@ -194,7 +195,7 @@ export class Isolation {
 
 function reasonAgainstAll(isRoot: boolean, lacks: readonly string[]): string | undefined {
   if (process.platform !== 'linux') return notLinux;
-  if (!isRoot) return notRoot;
+  if (!isRoot) return process.getuid?.() === 0 ? noUids : notRoot;
   return lacks.length === 0
     ? undefined
     : `This machine has no ${lacks.join(', ')} (util-linux, coreutils).`;

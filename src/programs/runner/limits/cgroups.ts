@@ -13,6 +13,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 
 import type { Logger } from '../../../lib/log.ts';
+import { mayGiveUids } from '../../../lib/processes/program-uids.ts';
 import type { Resources } from '../../../protocol/workload.ts';
 import { signalProcess } from '../../../lib/processes/processes.ts';
 import { livingInstances } from '../instance.ts';
@@ -36,6 +37,7 @@ export interface CgroupHost {
   mountinfo: string;
   /** `/proc/self/cgroup`. */
   selfCgroup: string;
+  /** Which may run programs as other users, too. */
   isRoot: boolean;
 }
 
@@ -57,7 +59,7 @@ export function readCgroupHost(): CgroupHost {
   return {
     mountinfo: fs.readFileSync('/proc/self/mountinfo', 'utf8'),
     selfCgroup: fs.readFileSync('/proc/self/cgroup', 'utf8'),
-    isRoot: process.getuid?.() === 0,
+    isRoot: mayGiveUids(),
   };
 }
 
