@@ -6,6 +6,7 @@
  * the business of the matrix, which knows nothing of how the service decides.
  */
 import assert from 'node:assert/strict';
+import { gzipSync } from 'node:zlib';
 import { capabilities } from '../../src/lib/capabilities.ts';
 import type { Capability } from '../../src/lib/capabilities.ts';
 import { lockOut } from './authenticator-app.ts';
@@ -32,6 +33,8 @@ export interface Things {
   /** Of the app. */
   backupRunId: string;
   backupScheduleId: string;
+  /** Of the database; nothing was touched, since its artifact was none. */
+  restoreRunId: string;
 }
 
 export interface Place {
@@ -229,6 +232,12 @@ export async function makeDatabase(
   return createDatabase.id;
 }
 
+async function loseRestore(client: Client, databaseId: string): Promise<string> {
+  const path = `/api/backups/restore-upload?database=${databaseId}`;
+  const { text } = await client.ask(path, { method: 'POST', body: gzipSync('no backup') });
+  return /rst_[0-9a-z]+/.exec(text)?.[0] ?? assert.fail(text);
+}
+
 async function furnish(gangway: Gangway, teamId: string): Promise<Place> {
   const { client } = gangway;
   const things = async (name: string): Promise<Things> => {
@@ -253,7 +262,8 @@ async function furnish(gangway: Gangway, teamId: string): Promise<Place> {
     const { id: backupRunId } = await beginBackup(client, of, headers);
     assert.equal((await endedRun(client, backupRunId, headers)).error, null);
     const backupScheduleId = await makeSchedule(client, of, headers);
-    const backups = { backupRunId, backupScheduleId };
+    const restoreRunId = await loseRestore(client, databaseId);
+    const backups = { backupRunId, backupScheduleId, restoreRunId };
     return { folderId, ...apps, databaseId, trashedDatabaseId, ...backups };
   };
   const lent = await things('Lent');
