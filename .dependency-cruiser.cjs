@@ -13,7 +13,7 @@ const rows = [
   ['actors'],
   ['consoles', 'metrics'],
   ['logs'],
-  ['archives', 'drivers'],
+  ['archives', 'backups', 'drivers'],
   ['store', 'workers'],
   ['protocol'],
   ['lib'],

@@ -18,6 +18,8 @@ interface Program {
 }
 
 export const programs = {
+  age: { package: 'age' },
+  'age-keygen': { package: 'age' },
   busybox: { package: 'busybox-static', shownBy: '/usr/share/doc/busybox-static' },
   cc: { package: 'gcc' },
   chromium: { package: 'chromium', names: ['chromium', 'chromium-browser', 'google-chrome'] },
@@ -26,6 +28,7 @@ export const programs = {
   'docker-init': { package: 'tini' },
   dockerd: { package: 'docker.io' },
   git: { package: 'git' },
+  gzip: { package: 'gzip' },
   ip: { package: 'iproute2' },
   iptables: { package: 'iptables' },
   'linux.uml': { package: 'user-mode-linux' },
