@@ -46,6 +46,8 @@ export const errorTable = {
   ARCHIVE_UNSAFE_ENTRY: { status: 422, title: 'Unprocessable Content' },
   ARCHIVE_BOMB: { status: 422, title: 'Unprocessable Content' },
   ARCHIVE_ENCRYPTED: { status: 422, title: 'Unprocessable Content' },
+  ARTIFACT_CORRUPT: { status: 422, title: 'Unprocessable Content' },
+  RECOVERY_KEY_WRONG: { status: 422, title: 'Unprocessable Content' },
   SOURCE_TOO_LARGE: { status: 422, title: 'Unprocessable Content' },
   IMAGE_BUILD_FAILED: { status: 422, title: 'Unprocessable Content' },
   IMAGE_NOT_FOUND: { status: 422, title: 'Unprocessable Content' },
