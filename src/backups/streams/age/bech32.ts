@@ -18,7 +18,8 @@ export function decodeBech32(prefix: string, text: string): Buffer | null {
   if (!text.startsWith(`${prefix}1`)) return null;
   const isUpper = prefix === prefix.toUpperCase();
   if (text !== (isUpper ? text.toUpperCase() : text.toLowerCase())) return null;
-  const words = [...text.slice(prefix.length + 1).toLowerCase()].map((c) => alphabet.indexOf(c));
+  const data = text.slice(prefix.length + 1).toLowerCase();
+  const words = Array.from(data, (letter) => alphabet.indexOf(letter));
   if (words.includes(-1) || words.length < checksumLength) return null;
   if (polymod([...expanded(prefix.toLowerCase()), ...words]) !== 1) return null;
   const bytes = regroup(words.slice(0, -checksumLength), 5, 8);
@@ -43,7 +44,7 @@ function regroup(groups: Iterable<number>, from: number, to: number): number[] |
 }
 
 function expanded(prefix: string): number[] {
-  const codes = [...prefix].map((c) => c.charCodeAt(0));
+  const codes = Array.from(prefix, (letter) => letter.charCodeAt(0));
   return [...codes.map((code) => code >>> 5), 0, ...codes.map((code) => code & 31)];
 }
 
