@@ -171,10 +171,15 @@ export class Bench {
   async load<T>(file: string, args: object, { timeoutMs = loadMs } = {}): Promise<T> {
     const { args: own, ...rest } = this.#program(home, file, [JSON.stringify(args)]);
     const program = { ...rest, args: [...promptFlags, ...own], cpus: this.#affinity?.load ?? null };
-    const said = await this.#processes.run(program, timeoutMs);
-    const last = said.trimEnd().split('\n').at(-1) ?? '';
-    if (last === '') throw new Error(`${file} reported nothing`);
-    return JSON.parse(last) as T;
+    return resultOf<T>(file, await this.#processes.run(program, timeoutMs));
+  }
+
+  /** As `load`, but a program that runs parts of Gangway as Gangway does: `root` is where they are. */
+  async runOurs<T>(file: string, args: object): Promise<T> {
+    const rest = this.#program(home, file, [JSON.stringify({ ...args, root: this.#root })]);
+    const cpus = this.#affinity?.load ?? null;
+    const program = { ...rest, command: this.#node, env: mallocEnv, cpus };
+    return resultOf<T>(file, await this.#processes.run(program, loadMs));
   }
 
   /** Runs an installed program that makes load to its end; what it printed. */
@@ -240,4 +245,10 @@ export class Bench {
     const flags = ['--disable-warning=ExperimentalWarning', ...stripped];
     return { command: process.execPath, args: [...flags, file, ...args], cwd: root };
   }
+}
+
+function resultOf<T>(file: string, said: string): T {
+  const last = said.trimEnd().split('\n').at(-1) ?? '';
+  if (last === '') throw new Error(`${file} reported nothing`);
+  return JSON.parse(last) as T;
 }

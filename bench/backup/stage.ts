@@ -1,0 +1,87 @@
+/**
+ * Sends a file through one stage of a backup, into nothing, and prints what it took as JSON: seconds, bytes
+ * that came out, and by how many the memory of the process grew.
+ */
+import { createReadStream } from 'node:fs';
+import { pathToFileURL } from 'node:url';
+
+export type Stage = 'gzip' | 'encrypt' | 'decrypt';
+
+export interface StageArgs {
+  stage: Stage;
+  file: string;
+  /** How often the file is read, one after the other. */
+  times: number;
+  /** Of `encrypt`. */
+  recipient?: string;
+  /** Of `decrypt`. */
+  recoveryKey?: string;
+}
+
+export interface StageResult {
+  seconds: number;
+  bytes: number;
+  grownBytes: number;
+}
+
+type Stream = AsyncIterable<Uint8Array>;
+
+const silent = () => undefined;
+const logger = { debug: silent, info: silent, warn: silent, error: silent, fatal: silent };
+const { root, ...args } = JSON.parse(process.argv[2] ?? '{}') as StageArgs & { root: string };
+
+async function module<T>(file: string): Promise<T> {
+  return (await import(pathToFileURL(`${root}/${file}`).href)) as T;
+}
+
+async function* source(): Stream {
+  for (let i = 0; i < args.times; i++) yield* createReadStream(args.file) as Stream;
+}
+
+async function measure(stream: Stream): Promise<StageResult> {
+  const beforeBytes = process.memoryUsage.rss();
+  const startMs = performance.now();
+  let bytes = 0;
+  let peakBytes = beforeBytes;
+  let chunks = 0;
+  for await (const chunk of stream) {
+    bytes += chunk.length;
+    if (chunks++ % 16 === 0) peakBytes = Math.max(peakBytes, process.memoryUsage.rss());
+  }
+  const seconds = (performance.now() - startMs) / 1000;
+  return { seconds, bytes, grownBytes: peakBytes - beforeBytes };
+}
+
+async function run(): Promise<StageResult> {
+  const { recipient = '', recoveryKey = '' } = args;
+  switch (args.stage) {
+    case 'gzip': {
+      const { GzipPool } = await module<typeof import('../../src/backups/streams/gzip-pool.ts')>(
+        'src/backups/streams/gzip-pool.ts',
+      );
+      const { gzipped } = await module<typeof import('../../src/backups/streams/gzipped.ts')>(
+        'src/backups/streams/gzipped.ts',
+      );
+      const { systemClock } =
+        await module<typeof import('../../src/lib/clock.ts')>('src/lib/clock.ts');
+      const pool = new GzipPool({ clock: systemClock, logger });
+      const result = await measure(gzipped(source(), pool));
+      await pool.close();
+      return result;
+    }
+    case 'encrypt': {
+      const { encrypted } = await module<
+        typeof import('../../src/backups/streams/age/encrypted.ts')
+      >('src/backups/streams/age/encrypted.ts');
+      return await measure(encrypted(source(), [recipient]));
+    }
+    case 'decrypt': {
+      const { decrypted } = await module<
+        typeof import('../../src/backups/streams/age/decrypted.ts')
+      >('src/backups/streams/age/decrypted.ts');
+      return await measure(decrypted(source(), recoveryKey));
+    }
+  }
+}
+
+console.log(JSON.stringify(await run()));
