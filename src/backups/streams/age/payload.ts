@@ -4,7 +4,7 @@
  * added or moved.
  */
 import { createCipheriv, createDecipheriv } from 'node:crypto';
-import { takenFrom } from '../chunks.ts';
+import { free, takenFrom } from '../chunks.ts';
 import { corrupt } from '../refusals.ts';
 import { derive } from './header.ts';
 
@@ -32,7 +32,9 @@ export class Payload {
     });
     const sealed = sealing.update(bytes);
     sealing.final();
-    return Buffer.concat([sealed, sealing.getAuthTag()]);
+    const whole = Buffer.concat([sealed, sealing.getAuthTag()]);
+    free(sealed);
+    return whole;
   }
 
   /** Throws ARTIFACT_CORRUPT. */
