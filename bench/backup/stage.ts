@@ -4,6 +4,11 @@
  */
 import { createReadStream } from 'node:fs';
 import { pathToFileURL } from 'node:url';
+import type * as opening from '../../src/backups/streams/age/decrypted.ts';
+import type * as sealing from '../../src/backups/streams/age/encrypted.ts';
+import type * as pools from '../../src/backups/streams/gzip-pool.ts';
+import type * as packing from '../../src/backups/streams/gzipped.ts';
+import type * as clocks from '../../src/lib/clock.ts';
 
 export type Stage = 'gzip' | 'encrypt' | 'decrypt';
 
@@ -59,29 +64,20 @@ async function run(): Promise<StageResult> {
   const { recipient = '', recoveryKey = '' } = args;
   switch (args.stage) {
     case 'gzip': {
-      const { GzipPool } = await module<typeof import('../../src/backups/streams/gzip-pool.ts')>(
-        'src/backups/streams/gzip-pool.ts',
-      );
-      const { gzipped } = await module<typeof import('../../src/backups/streams/gzipped.ts')>(
-        'src/backups/streams/gzipped.ts',
-      );
-      const { systemClock } =
-        await module<typeof import('../../src/lib/clock.ts')>('src/lib/clock.ts');
+      const { GzipPool } = await module<typeof pools>('src/backups/streams/gzip-pool.ts');
+      const { gzipped } = await module<typeof packing>('src/backups/streams/gzipped.ts');
+      const { systemClock } = await module<typeof clocks>('src/lib/clock.ts');
       const pool = new GzipPool({ clock: systemClock, logger });
       const result = await measure(gzipped(source(), pool));
       await pool.close();
       return result;
     }
     case 'encrypt': {
-      const { encrypted } = await module<
-        typeof import('../../src/backups/streams/age/encrypted.ts')
-      >('src/backups/streams/age/encrypted.ts');
+      const { encrypted } = await module<typeof sealing>('src/backups/streams/age/encrypted.ts');
       return await measure(encrypted(source(), [recipient]));
     }
     case 'decrypt': {
-      const { decrypted } = await module<
-        typeof import('../../src/backups/streams/age/decrypted.ts')
-      >('src/backups/streams/age/decrypted.ts');
+      const { decrypted } = await module<typeof opening>('src/backups/streams/age/decrypted.ts');
       return await measure(decrypted(source(), recoveryKey));
     }
   }

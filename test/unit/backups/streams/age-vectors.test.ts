@@ -47,7 +47,12 @@ describe('the test vectors of age', () => {
     it(`${name}: ${expect}`, async () => {
       const opening = joined(decrypted(inPieces(file, 10_000), identity));
       if (expect === 'success') {
-        assert.equal(createHash('sha256').update(await opening).digest('hex'), payload);
+        assert.equal(
+          createHash('sha256')
+            .update(await opening)
+            .digest('hex'),
+          payload,
+        );
         return;
       }
       await assert.rejects(opening, ({ code }: { code?: string }) => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { readdirSync } from 'node:fs';
 import { after, describe, it } from 'node:test';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { blockBytes, primerMax } from '../../../../src/backups/streams/gzip-block.ts';
@@ -7,6 +8,8 @@ import { GzipPool, type GzipPoolOptions } from '../../../../src/backups/streams/
 import { gzipped } from '../../../../src/backups/streams/gzipped.ts';
 import { systemClock } from '../../../../src/lib/clock.ts';
 import { inPieces, joined, noise, rows } from '../../../support/byte-streams.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { ManualClock } from '../../../support/manual-clock.ts';
 import { needs } from '../../../support/programs.ts';
 import { recordingLogger } from '../../../support/silent-logger.ts';
 
@@ -146,6 +149,22 @@ describe('a pool whose thread dies', () => {
     await assert.rejects(joined(gzipped(deadly(), pool)), { code: 'OVERLOADED' });
     assert.equal(logger.records.at(-1)?.event, 'gzip_thread_lost');
     const bytes = rows(3 * blockBytes);
+    const packed = await joined(gzipped(inPieces(bytes, 65_536), pool));
+    assert.ok(gunzipSync(packed).equals(bytes));
+  });
+});
+
+describe('a pool at rest', () => {
+  const skip = process.platform !== 'linux' && 'needs /proc';
+  it('ends its threads, and starts others for the next block', { skip }, async () => {
+    const clock = new ManualClock();
+    const pool = open({ clock });
+    const bytes = rows(3 * blockBytes);
+    const threads = (): number => readdirSync('/proc/self/task').length;
+    await joined(gzipped(inPieces(bytes, 65_536), pool));
+    const busy = threads();
+    await clock.advance(60_000);
+    await eventually('the threads end', () => threads() < busy);
     const packed = await joined(gzipped(inPieces(bytes, 65_536), pool));
     assert.ok(gunzipSync(packed).equals(bytes));
   });
