@@ -5,7 +5,7 @@
  *    of them.
  * 2. Only https is used; plain http only where all addresses are in networks that the operator admits.
  * 3. No redirect is followed: the caller gets it as the answer.
- * 4. Size and time of the whole exchange are bounded.
+ * 4. Size and time of `get` are bounded; who uses `send` bounds the body of the answer.
  */
 import type { LookupAddress } from 'node:dns';
 import { lookup } from 'node:dns/promises';
@@ -26,6 +26,16 @@ export interface GuardedRequest {
   headers?: Readonly<Record<string, string>>;
 }
 
+export interface GuardedSend {
+  method: string;
+  headers: Readonly<Record<string, string>>;
+  body?: Uint8Array;
+  /** Ends the whole exchange. */
+  signal: AbortSignal;
+  /** How long nothing may go or come until the answer begins; default as long as the signal lets it. */
+  silenceMs?: number;
+}
+
 export interface GuardedAnswer {
   status: number;
   headers: IncomingMessage['headers'];
@@ -35,6 +45,15 @@ export interface GuardedAnswer {
 /** Why nothing was fetched. The message may be shown to whoever named the address. */
 export class FetchRefused extends Error {
   override name = 'FetchRefused';
+}
+
+/** Nothing went or came for so long. */
+export class SilenceError extends Error {
+  override name = 'SilenceError';
+
+  constructor(silenceMs: number) {
+    super(`Cannot wait on: nothing came for ${String(silenceMs)} ms.`);
+  }
 }
 
 export class GuardedFetch {
@@ -48,16 +67,28 @@ export class GuardedFetch {
 
   /** Rejects with FetchRefused, whatever went wrong. */
   async get(address: string, options: GuardedRequest): Promise<GuardedAnswer> {
-    const url = this.checked(address);
-    const late = AbortSignal.timeout(options.timeoutMs);
+    const { timeoutMs, maxBytes, headers = {} } = options;
+    const late = AbortSignal.timeout(timeoutMs);
     try {
-      const to = await raced(this.#addressOf(url), late);
-      return await exchange(url, to, options, late);
+      const response = await this.send(address, { method: 'GET', headers, signal: late });
+      const body = await gather(response, maxBytes);
+      return { status: response.statusCode ?? 0, headers: response.headers, body };
     } catch (error) {
       if (error instanceof FetchRefused) throw error;
       const detail = late.aborted ? 'It took too long to answer.' : 'It cannot be reached.';
       throw new FetchRefused(detail, { cause: error });
     }
+  }
+
+  /**
+   * Sends a request, and answers with the response as it begins; its stream must be read or destroyed.
+   * Rejects with FetchRefused for an address that is not admitted, with SilenceError, with the reason of the
+   * signal, or with the error of the connection.
+   */
+  async send(address: string, request: GuardedSend): Promise<IncomingMessage> {
+    const url = this.checked(address);
+    const to = await raced(this.#addressOf(url), request);
+    return await exchange(url, to, request);
   }
 
   /** The address as far as it can be judged without asking anybody. Throws FetchRefused. */
@@ -100,11 +131,11 @@ export class GuardedFetch {
 function exchange(
   url: URL,
   to: LookupAddress,
-  { maxBytes, headers = {} }: GuardedRequest,
-  signal: AbortSignal,
-): Promise<GuardedAnswer> {
+  { method, headers, body, signal, silenceMs = 0 }: GuardedSend,
+): Promise<IncomingMessage> {
   const send = url.protocol === 'https:' ? httpsRequest : httpRequest;
   const options: RequestOptions = {
+    method,
     agent: false,
     headers: { ...headers, 'accept-encoding': 'identity' },
     signal,
@@ -116,13 +147,13 @@ function exchange(
   };
   return new Promise((resolve, reject) => {
     const request = send(url, options, (response) => {
-      gather(response, maxBytes).then(
-        (body) => resolve({ status: response.statusCode ?? 0, headers: response.headers, body }),
-        reject,
-      );
+      request.setTimeout(0);
+      resolve(response);
     });
+    // The socket counts as idle while none of what waits in it gets away.
+    request.setTimeout(silenceMs, () => request.destroy(new SilenceError(silenceMs)));
     request.on('error', reject);
-    request.end();
+    request.end(body);
   });
 }
 
@@ -140,10 +171,22 @@ function gather(response: IncomingMessage, maxBytes: number): Promise<Buffer> {
   });
 }
 
-function raced<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+/** A look-up cannot be ended, only left behind. */
+function raced<T>(
+  work: Promise<T>,
+  { signal, silenceMs }: Pick<GuardedSend, 'signal' | 'silenceMs'>,
+): Promise<T> {
   return new Promise((resolve, reject) => {
-    signal.addEventListener('abort', () => reject(new FetchRefused('It took too long to answer.')));
-    work.then(resolve, reject);
+    const stop = (): void => reject(signal.reason as Error);
+    const late = (): void => reject(new SilenceError(silenceMs ?? 0));
+    const timer = silenceMs === undefined ? undefined : setTimeout(late, silenceMs);
+    signal.addEventListener('abort', stop, { once: true });
+    if (signal.aborted) stop();
+    const settled = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', stop);
+    };
+    work.finally(settled).then(resolve, reject);
   });
 }
 

@@ -133,6 +133,12 @@ export class Folder {
     return fs.rmdir(this.#at(name));
   }
 
+  /** Bytes of its disk: how many there are, and how many we may still write. */
+  async space(): Promise<{ total: number; free: number }> {
+    const { blocks, bavail, bsize } = await fs.statfs(joined(this.#prefix, '.'));
+    return { total: blocks * bsize, free: bavail * bsize };
+  }
+
   /** The folder itself: to look at, to give owner and mode, to sync. */
   get self(): Pick<fs.FileHandle, 'stat' | 'chmod' | 'chown' | 'sync'> {
     return this.#handle;

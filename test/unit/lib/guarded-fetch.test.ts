@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
 import { after, before, describe, it } from 'node:test';
 import { AddressPolicy } from '../../../src/lib/address-policy.ts';
-import { FetchRefused, GuardedFetch } from '../../../src/lib/guarded-fetch.ts';
+import { FetchRefused, GuardedFetch, SilenceError } from '../../../src/lib/guarded-fetch.ts';
 
 const bounds = { maxBytes: 1_000, timeoutMs: 5_000 };
 
@@ -18,7 +19,11 @@ before(async () => {
     if (request.url === '/moved') response.writeHead(302, { location: '/there' }).end();
     else if (request.url === '/large') response.end('x'.repeat(1_001));
     else if (request.url === '/silent') response.writeHead(200).write('…');
-    else response.end('hello');
+    else if (request.url === '/mute') request.resume();
+    else if (request.url === '/echo') {
+      response.setHeader('x-method', request.method ?? '');
+      request.pipe(response);
+    } else response.end('hello');
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.2', resolve));
   port = (server.address() as AddressInfo).port;
@@ -34,6 +39,9 @@ const fetching = (addresses: string[], privateNetworks = ['127.0.0.2/32']): Guar
     policy: new AddressPolicy({ privateNetworks }),
     resolve: () => Promise.resolve(addresses.map((address) => ({ address, family: 4 }))),
   });
+
+const at = (path: string): string => `http://a.test:${String(port)}${path}`;
+const put = { method: 'PUT', headers: {}, signal: new AbortController().signal };
 
 describe('GuardedFetch', () => {
   it('connects to the address that was checked, under the name that was given', async () => {
@@ -64,10 +72,40 @@ describe('GuardedFetch', () => {
   });
 
   it('stops at the byte that is too much, and when it takes too long', async () => {
-    const at = (path: string): string => `http://a.test:${String(port)}${path}`;
     const to = fetching(['127.0.0.2']);
     await assert.rejects(to.get(at('/large'), bounds), /larger than 1000 bytes/);
     await assert.rejects(to.get(at('/silent'), { ...bounds, timeoutMs: 50 }), /too long/);
+  });
+
+  it('sends a body, and answers as the response begins', async () => {
+    const body = Buffer.from('sent');
+    const response = await fetching(['127.0.0.2']).send(at('/echo'), { ...put, body });
+    assert.equal(response.headers['x-method'], 'PUT');
+    assert.equal((await buffer(response)).toString(), 'sent');
+  });
+
+  it('sends nothing to an address that is not admitted', async () => {
+    const before = seen.length;
+    await assert.rejects(fetching(['127.0.0.1']).send(at('/echo'), put), FetchRefused);
+    assert.equal(seen.length, before);
+  });
+
+  it('ends a request to which nothing is answered, and a look-up, after the silence it was given', async () => {
+    const hasty = { ...put, silenceMs: 20 };
+    await assert.rejects(fetching(['127.0.0.2']).send(at('/mute'), hasty), SilenceError);
+    const policy = new AddressPolicy({ privateNetworks: [] });
+    const lost = new GuardedFetch({ policy, resolve: () => new Promise(() => undefined) });
+    await assert.rejects(lost.send(at('/'), hasty), SilenceError);
+  });
+
+  it('ends a request and a look-up with its signal', async () => {
+    const stop = new AbortController();
+    const ending = { ...put, signal: stop.signal };
+    const policy = new AddressPolicy({ privateNetworks: [] });
+    const lost = new GuardedFetch({ policy, resolve: () => new Promise(() => undefined) });
+    const all = [fetching(['127.0.0.2']).send(at('/mute'), ending), lost.send(at('/'), ending)];
+    stop.abort(new Error('stopped'));
+    for (const one of all) await assert.rejects(one);
   });
 
   for (const address of ['ftp://a.test/', 'https://user@a.test/', 'nothing', 'https://127.1/']) {
