@@ -1,30 +1,18 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, it, type TestContext } from 'node:test';
+import { describe, it } from 'node:test';
 import { ServiceError } from '../../src/lib/errors.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { put } from '../../src/store/records/table.ts';
 import { memoryLogger } from '../support/memory-logger.ts';
 import { modelTables } from '../support/model-store.ts';
+import { smallDisk } from '../support/small-disk.ts';
 
 const { things } = modelTables;
 
 function mount(...args: string[]): boolean {
   return spawnSync('mount', args, { stdio: 'ignore' }).status === 0;
-}
-
-/** A file system of 8 MiB; undefined where this user may not mount one. */
-async function smallDisk(t: TestContext): Promise<string | undefined> {
-  const dir = await mkdtemp(join(tmpdir(), 'gangway-disk-'));
-  const mounted = mount('-t', 'tmpfs', '-o', 'size=8m', 'tmpfs', dir);
-  t.after(async () => {
-    if (mounted) spawnSync('umount', ['-l', dir]);
-    await rm(dir, { recursive: true, force: true });
-  });
-  return mounted ? dir : undefined;
 }
 
 function commit(store: Store, id: string, bytes: number): Promise<number> {
@@ -35,11 +23,8 @@ function commit(store: Store, id: string, bytes: number): Promise<number> {
 
 describe('a store on a disk that fills', () => {
   it('answers STORAGE_FULL, keeps what it had, and goes on once there is room', async (t) => {
-    const disk = await smallDisk(t);
-    if (disk === undefined) {
-      t.skip('needs the right to mount a tmpfs');
-      return;
-    }
+    const disk = smallDisk(t, 8);
+    if (disk === undefined) return;
     const dir = join(disk, 'data');
     const store = await openStore({ dir, tables: modelTables, logger: memoryLogger() });
     t.after(() => store.close());

@@ -1,27 +1,18 @@
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { systemClock } from '../../src/lib/clock.ts';
 import { BulkPool } from '../../src/archives/receiving/bulk-pool.ts';
 import { tar } from '../support/archives.ts';
 import { recordingLogger } from '../support/silent-logger.ts';
+import { smallDisk } from '../support/small-disk.ts';
 
 describe('an upload to a disk that fills', () => {
   it('fails with STORAGE_FULL, leaves nothing, and works once there is room', async (t) => {
-    const disk = mkdtempSync(join(tmpdir(), 'gangway-full-'));
-    t.after(() => {
-      spawnSync('umount', ['-l', disk], { stdio: 'ignore' });
-      rmSync(disk, { recursive: true, force: true });
-    });
-    const mount = ['-t', 'tmpfs', '-o', 'size=2m', 'tmpfs', disk];
-    if (spawnSync('mount', mount, { stdio: 'ignore' }).status !== 0) {
-      t.skip('needs the right to mount a tmpfs');
-      return;
-    }
+    const disk = smallDisk(t, 2);
+    if (disk === undefined) return;
     const dir = join(disk, 'app');
     mkdirSync(dir);
     const temporaryDir = join(disk, 'tmp');
