@@ -57,6 +57,8 @@ const parsers = {
   trustedProxies: networks,
   /** Where our own requests may go besides public addresses. */
   privateNetworks: networks,
+  /** Besides the folder in the data directory: where folders of backups may be. */
+  backupRoots: folders,
   logLevel: oneOf('debug', 'info', 'warn', 'error', 'fatal', 'silent'),
   /** Who reads `/metrics`; with `admin` also whom the token and the networks let in. */
   metrics: oneOf('off', 'admin', 'all'),
@@ -265,6 +267,15 @@ function networks(value: unknown): string[] {
   return listed(value, allowed).map((one) => {
     if (typeof one !== 'string' || !isNetwork(one)) throw new Error(allowed);
     return one;
+  });
+}
+
+function folders(value: unknown): string[] {
+  const allowed = 'a list of absolute paths, such as "/mnt/backups"';
+  return listed(value, allowed).map((one) => {
+    if (typeof one !== 'string' || !isAbsolute(one) || resolve(one) === '/')
+      throw new Error(allowed);
+    return resolve(one);
   });
 }
 

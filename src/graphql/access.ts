@@ -14,6 +14,7 @@ import type {
   AppRecord,
   DatabaseRecord,
   DeploymentRecord,
+  DestinationRecord,
   FolderRecord,
 } from '../store/records/records.ts';
 import type { Table } from '../store/records/table.ts';
@@ -81,6 +82,14 @@ export const requireDeployment: Require<DeploymentRecord> = (context, id, need) 
   if (!deployment) throw new ServiceError('NOT_FOUND', 'No such deployment.');
   requireApp(context, deployment.appId, need);
   return deployment;
+};
+
+/** A destination of the acting team. */
+export const requireDestination: Require<DestinationRecord> = (context, id, need) => {
+  const teamId = requireTeam(context, need);
+  const destination = context.read.reader.get(tables.destinations, id);
+  if (destination?.teamId === teamId) return destination;
+  throw new ServiceError('NOT_FOUND', 'No such destination.');
 };
 
 /** The team of a folder, or without one the acting team; its id. */

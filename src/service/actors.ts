@@ -8,6 +8,7 @@ import { BuildQueue } from '../actors/app/deploying/build-queue.ts';
 import { databaseDefinition } from '../actors/database/database-actor.ts';
 import { type DatabaseDeps, databaseDefaults } from '../actors/database/deps.ts';
 import { engines } from '../actors/database/engines/engines.ts';
+import { destinationActorDefinition } from '../actors/destination/actor.ts';
 import { edgeDefinition } from '../actors/edge/edge-actor.ts';
 import { instanceActorDefinition } from '../actors/instance/actor.ts';
 import type { ActorRuntime } from '../actors/runtime/runtime.ts';
@@ -20,6 +21,7 @@ import type { AppsRoot } from '../drivers/process/apps-root.ts';
 import { HostPrograms } from '../drivers/process/host-tools.ts';
 import { readStaticServer, toolchainPaths } from '../drivers/process/toolchain.ts';
 import type { Clock } from '../lib/clock.ts';
+import type { GuardedFetch } from '../lib/guarded-fetch.ts';
 import type { Logger } from '../lib/log.ts';
 import { appUids, databaseUids } from '../lib/processes/program-uids.ts';
 import type { LiveLogs } from '../logs/live/live-logs.ts';
@@ -40,6 +42,8 @@ export interface ActorParts {
   bulk: BulkPool;
   folders: DataFolders;
   appsRoot: AppsRoot;
+  /** The way to addresses that callers name. */
+  fetch: GuardedFetch;
   /** Prepares the tools that programs of the machine need. */
   prepareTools: () => Promise<void>;
 }
@@ -54,6 +58,7 @@ export function registerActors(actors: Pick<ActorRuntime, 'register'>, parts: Ac
   actors.register(edgeDefinition({ ...parts, hostOf: hostNameOf(parts.config) }));
   actors.register(appDefinition(appDeps(parts)));
   actors.register(databaseDefinition(databaseDeps(parts)));
+  actors.register(destinationActorDefinition({ ...parts, roots: parts.config }));
 }
 
 /** The folders for programs of the machine. */

@@ -19,9 +19,8 @@ import { oauthRoutes } from '../gateway/transports/oauth.ts';
 import { resetRoutes } from '../gateway/transports/reset.ts';
 import { setupRoutes } from '../gateway/transports/setup.ts';
 import { twoFactorRoutes } from '../gateway/transports/two-factor.ts';
-import { AddressPolicy } from '../lib/address-policy.ts';
 import { systemClock } from '../lib/clock.ts';
-import { GuardedFetch } from '../lib/guarded-fetch.ts';
+import type { GuardedFetch } from '../lib/guarded-fetch.ts';
 import { RateLimit } from '../lib/rate-limit.ts';
 import { McpReads } from '../mcp/reads.ts';
 import type { Core } from './core.ts';
@@ -40,13 +39,13 @@ export class Home {
   #accounts: Promise<Accounts> | null = null;
 
   /** `warnings`: of the page that sets it up. */
-  constructor(core: Core, metrics: Metrics, warnings: () => string[]) {
+  constructor(core: Core, metrics: Metrics, fetch: GuardedFetch, warnings: () => string[]) {
     this.#core = core;
     this.setupCode = core.needsSetup() ? newSetupCode() : null;
     const { logger: log, ground } = core;
     const { store: reader, actors } = ground;
     this.reads = new McpReads({ actors, reader, clock: systemClock, log });
-    this.#oauth = this.#createOAuth();
+    this.#oauth = this.#createOAuth(fetch);
     this.routes = [...this.#routes(metrics, warnings), ...this.#oauthRoutes()];
   }
 
@@ -86,17 +85,13 @@ export class Home {
     ];
   }
 
-  #createOAuth() {
-    const { config, ground, logger: log, secret, publicUrl } = this.#core;
+  #createOAuth(fetch: GuardedFetch) {
+    const { ground, logger: log, secret, publicUrl } = this.#core;
     const { store, actors } = ground;
-    const policy = new AddressPolicy({
-      privateNetworks: config.privateNetworks,
-      ownPorts: () => [this.#core.port, config.edgePort],
-    });
     return createOAuth({
       ...{ reader: store, actors, clock: systemClock, log, secret, publicUrl },
       subscribe: (listener) => store.subscribe(listener),
-      fetch: new GuardedFetch({ policy }),
+      fetch,
     });
   }
 

@@ -9,6 +9,7 @@ import { rm } from 'node:fs/promises';
 import { activityLog } from '../actors/activity/protocol.ts';
 import { recordActivity } from '../actors/activity/record.ts';
 import { storeReferences } from '../actors/app/settings/stored-references.ts';
+import { Leftovers } from '../actors/destination/leftovers.ts';
 import { WorkloadWatch } from '../actors/workload/watch.ts';
 import { Causes } from '../actors/runtime/causes.ts';
 import { UsageSampler } from '../metrics/sampler.ts';
@@ -25,7 +26,9 @@ import { type AppsRoot, prepareAppsRoot } from '../drivers/process/apps-root.ts'
 import { reasonAgainstIsolation } from '../drivers/process/isolating.ts';
 import { createProcessDriver } from '../drivers/process/process-driver.ts';
 import { prepareToolchain } from '../drivers/process/toolchain.ts';
+import { AddressPolicy } from '../lib/address-policy.ts';
 import { systemClock } from '../lib/clock.ts';
+import { GuardedFetch } from '../lib/guarded-fetch.ts';
 import type { Logger } from '../lib/log.ts';
 import {
   chooseRuntime,
@@ -115,6 +118,10 @@ export class Platform {
   readonly driver: Driver;
   readonly isolation: IsolationWatch;
   readonly bulk: BulkPool;
+  /** The way to addresses that callers name. */
+  readonly fetch: GuardedFetch;
+  /** The gateway's. Until it listens, this is the configured one. */
+  port: number;
   readonly folders: DataFolders;
   readonly #parts: Parts;
   readonly #writer;
@@ -122,6 +129,7 @@ export class Platform {
   readonly #place: DriverWatch;
   readonly #servers: ServerWatch;
   readonly #sampler: UsageSampler;
+  readonly #leftovers: Leftovers;
   #cancelRetention: () => void = () => undefined;
   #toolsReady: Promise<unknown> | undefined;
   #asking: Promise<boolean> | undefined;
@@ -134,6 +142,10 @@ export class Platform {
     this.secrets = parts.secrets;
     this.appsRoot = parts.appsRoot;
     this.folders = dataFolders(config.dataDir);
+    this.port = config.port;
+    const { privateNetworks, edgePort } = config;
+    const ownPorts = (): number[] => [this.port, edgePort];
+    this.fetch = new GuardedFetch({ policy: new AddressPolicy({ privateNetworks, ownPorts }) });
     this.actors = new ActorRuntime({
       store,
       clock,
@@ -162,9 +174,11 @@ export class Platform {
     this.isolation = new IsolationWatch({ driver, actors: this.actors.inside, logger, unfit });
     const samples = new MetricsWriter(this.folders.metrics);
     this.#sampler = new UsageSampler({ driver, writer: samples, clock, logger });
+    const { secrets, fetch } = this;
+    this.#leftovers = new Leftovers({ reader: store, logger, secrets, fetch, roots: config });
     registerActors(actors, {
       ...{ config, clock, logger, driver, streams, reader: store },
-      ...{ secrets: this.secrets, bulk: this.bulk, folders: this.folders, appsRoot: this.appsRoot },
+      ...{ secrets, fetch, bulk: this.bulk, folders: this.folders, appsRoot: this.appsRoot },
       prepareTools: () => this.#tools(),
     });
   }
@@ -194,6 +208,7 @@ export class Platform {
     await this.#watch.start();
     await this.#sampler.start();
     this.isolation.start();
+    void this.#leftovers.remove();
     this.#retain();
     logger.info({ appsRoot: this.appsRoot.appsRoot }, 'platform_started');
   }
@@ -212,6 +227,7 @@ export class Platform {
     this.#watch.close();
     this.#servers.close();
     this.isolation.close();
+    this.#leftovers.close();
     this.#place.close();
     this.#sampler.close();
     await this.actors.close();

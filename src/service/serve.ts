@@ -114,7 +114,7 @@ class Service {
     const { driver } = platform;
     const trustsProxies = config.trustedProxies.length > 0;
     this.exposure = new PanelExposure({ driver, publicUrl, trustsProxies, logger });
-    this.#home = new Home(this.#core, metrics, () =>
+    this.#home = new Home(this.#core, metrics, platform.fetch, () =>
       [this.exposure, platform.isolation].flatMap((one) => one.warning() ?? []),
     );
     this.#consoles = serveConsoles(this.#core, platform);
@@ -165,6 +165,7 @@ class Service {
     const { port } = await this.#serving.listen();
     this.#lastResort.listen();
     this.#core.port = port;
+    this.#parts.platform.port = port;
     collectWhenIdle({ clock: systemClock });
     return { port };
   }

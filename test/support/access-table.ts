@@ -78,6 +78,15 @@ const registryMade = async ({ world, place, unique }: Ask): Promise<string> => {
   return addRegistry.id;
 };
 
+const destinationMade = async ({ world, place, unique }: Ask): Promise<string> => {
+  const { createDestination } = await world.maker.must<{ createDestination: { id: string } }>(
+    'mutation($name: String!) { createDestination(input: { name: $name, kind: server }) { id } }',
+    { name: unique },
+    inTeam(place.teamId),
+  );
+  return createDestination.id;
+};
+
 const inviteMade = async ({ world, place, unique }: Ask): Promise<string> => {
   const { maker } = world;
   const header = inTeam(place.teamId);
@@ -216,6 +225,13 @@ export const fields: readonly FieldLine[] = [
   { field: 'Mutation.revokeToken', need: 'manage_tokens', on: 'team', fresh: tokenMade, ask: () => 'revokeToken(id: "$fresh")' },
   { field: 'Query.mcpSettings', need: null, on: 'team', ask: () => 'mcpSettings { enabled }' },
   { field: 'Mutation.setMcpSettings', need: 'manage_team', on: 'team', ask: () => 'setMcpSettings(enabled: true) { enabled }' },
+
+  // Destinations of backups.
+  { field: 'Query.backupDestinations', need: null, on: 'team', ask: () => 'backupDestinations { id endpoint }' },
+  { field: 'Mutation.createDestination', need: 'manage_backup_destinations', on: 'team', ask: ({ unique }) => `createDestination(input: { name: "${unique}", kind: server }) { id }` },
+  { field: 'Mutation.testDestination', need: 'manage_backup_destinations', on: 'team', fresh: destinationMade, ask: () => 'testDestination(id: "$fresh") { ok }' },
+  { field: 'Mutation.deleteDestination', need: 'manage_backup_destinations', on: 'team', fresh: destinationMade, ask: () => 'deleteDestination(id: "$fresh")' },
+  { field: 'Mutation.destinationRecoveryKey', need: 'manage_backup_destinations', on: 'team', fresh: destinationMade, ask: () => 'destinationRecoveryKey(id: "$fresh")' },
 
   // Registries.
   { field: 'Query.registries', need: 'manage_registries', on: 'team', ask: () => 'registries { id username }' },

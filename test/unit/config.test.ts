@@ -52,6 +52,15 @@ describe('resolveConfig()', () => {
     assert.deepEqual(config.isolationWithout, ['cgroup', 'uts']);
   });
 
+  it('takes absolute folders of backups, as paths without a detour', () => {
+    const roots = (value: string) =>
+      resolveConfig({ GANGWAY_BACKUP_ROOTS: value }).config.backupRoots;
+    assert.deepEqual(roots('/mnt/a/, /mnt/b/../c'), ['/mnt/a', '/mnt/c']);
+    for (const value of ['backups', '/', '/mnt/..']) {
+      assert.throws(() => roots(value), /GANGWAY_BACKUP_ROOTS.*absolute paths/);
+    }
+  });
+
   it('takes one gateway thread up to two cores, else half of them, unless it is told how many', () => {
     const threads = (value?: string) =>
       resolveConfig(value === undefined ? {} : { GANGWAY_GATEWAY_THREADS: value }).config

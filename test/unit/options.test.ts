@@ -58,6 +58,10 @@ const proofs: Record<keyof Config, [file: string, title: string]> = {
     'scenario/oauth-refusals.test.ts',
     'connect a client by its address, once somebody signed in asks for it',
   ],
+  backupRoots: [
+    'scenario/destinations.test.ts',
+    'backupRoots names the folders besides our own in which backups may be',
+  ],
   logLevel: [network, 'logLevel says what is written'],
   metrics: gateways,
   metricsToken: [startup, figures],

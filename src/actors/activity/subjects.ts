@@ -22,7 +22,7 @@ interface Kind {
 
 const nameMax = 100;
 /** Kinds of actors that each stand for one record and have its id. */
-const named: ReadonlySet<string> = new Set(['app', 'database', 'team']);
+const named: ReadonlySet<string> = new Set(['app', 'database', 'destination', 'team']);
 
 const apps = kindOf(tables.apps, (app) => subject('app', app, app.teamId));
 const databases = kindOf(tables.databases, (one) => subject('database', one, one.teamId));
@@ -30,6 +30,7 @@ const teams = kindOf(tables.teams, (team) => subject('team', team, team.id));
 const tokens = kindOf(tables.tokens, (token) => subject('token', token, token.homeTeamId));
 const folders = kindOf(tables.folders, (folder) => subject('folder', folder, folder.teamId));
 const registries = kindOf(tables.registries, (one) => subject('registry', one, one.teamId));
+const destinations = kindOf(tables.destinations, (one) => subject('destination', one, one.teamId));
 const roles = kindOf(tables.roles, (role) => subject('role', role, role.teamId));
 const trash = kindOf(tables.trash, (item) => subject('trash', item, item.teamId));
 /** People belong to no single team. */
@@ -44,13 +45,17 @@ const byPrefix: Readonly<Partial<Record<string, Kind>>> = {
   db: databases,
   team: teams,
   tok: tokens,
+  dst: destinations,
   fld: folders,
   reg: registries,
   rol: roles,
   trs: trash,
 };
 // In order of importance, for a commit that touches several.
-const ofChanges = [apps, databases, teams, tokens, folders, registries, roles, people];
+// prettier-ignore
+const ofChanges = [
+  apps, databases, teams, tokens, folders, registries, destinations, roles, people,
+];
 
 /** The stored subject with this id; null for an unknown one. */
 export function subjectOf(reader: Reader, id: string): Subject | null {

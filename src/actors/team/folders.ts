@@ -2,7 +2,7 @@
  * Owns the folders of a team, the grants of single people in them besides their roles, and the place of
  * every app and database.
  *
- * 1. Apps and databases are made in a team, and moved between its folders, in turn with the deletion of the
+ * 1. Apps, databases and destinations of backups are made in a team, and moved between its folders, in turn with the deletion of the
  *    team or a folder. So nothing is deleted under an app or database that is on its way in. Their own
  *    actors decide everything else about them, and the team waits for their answers.
  * 2. Only a member of the team holds a grant; a grant ends with its folder and with its member.
@@ -17,6 +17,7 @@ import { insert, put, remove, removeAll, take } from '../../store/records/table.
 import { tables } from '../../store/records/tables.ts';
 import { appActor } from '../app/protocol.ts';
 import { databaseActor } from '../database/protocol.ts';
+import { destinationActor } from '../destination/protocol.ts';
 import type { AskOptions } from '../runtime/actor.ts';
 import type { TeamHandlers } from './protocol.ts';
 import type { Team } from './team.ts';
@@ -26,6 +27,7 @@ const folderDepthMax = 16;
 /** Grants in one folder. */
 const grantsMax = 1_000;
 const databasesMax = 1_000;
+const destinationsMax = 100;
 
 export function folderHandlers(team: Team) {
   const { id: teamId, reader, context } = team;
@@ -93,6 +95,12 @@ export function placeHandlers(team: Team) {
       team.mustHaveRoom(tables.databases, databasesMax, 'databases');
       const message = { type: 'create', database } as const;
       return context.actors.ask(databaseActor.at(databaseId), message, asked());
+    },
+    'destination-create': ({ destinationId, destination }) => {
+      team.require();
+      team.mustHaveRoom(tables.destinations, destinationsMax, 'destinations of backups');
+      const message = { type: 'create', teamId: team.id, destination } as const;
+      return context.actors.ask(destinationActor.at(destinationId), message, asked());
     },
     'app-move': ({ appId, patch }) => {
       if (team.reader.get(tables.apps, appId)?.teamId !== team.id) {

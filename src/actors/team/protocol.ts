@@ -6,6 +6,7 @@ import type { Capability } from '../../lib/capabilities.ts';
 import type {
   AppRecord,
   DatabaseRecord,
+  DestinationRecord,
   FolderGrantRecord,
   FolderRecord,
   InviteRecord,
@@ -18,6 +19,7 @@ import type {
 import type { NewPerson } from '../account/new-person.ts';
 import type { AppPatch, NewApp } from '../app/protocol.ts';
 import type { NewDatabase } from '../database/protocol.ts';
+import type { NewDestination } from '../destination/protocol.ts';
 import { type Actor, actorKind } from '../runtime/actor.ts';
 
 export interface TokenUse {
@@ -104,6 +106,11 @@ export type TeamProtocol = {
   'app-create': { in: { appId: string; app: NewApp }; out: AppRecord };
   /** Makes a database in this team. Refused: NOT_FOUND, CONFLICT at the limit, and as by `create`. */
   'database-create': { in: { databaseId: string; database: NewDatabase }; out: DatabaseRecord };
+  /** Makes a destination of backups. Refused: NOT_FOUND, CONFLICT at the limit, and as by `create`. */
+  'destination-create': {
+    in: { destinationId: string; destination: NewDestination };
+    out: DestinationRecord;
+  };
   /** Changes an app of this team, its folder too. Refused: NOT_FOUND, and as by `update`. */
   'app-move': { in: { appId: string; patch: AppPatch }; out: AppRecord };
 

@@ -11,6 +11,7 @@ import {
   requireApp,
   requireDatabase,
   requireDeployment,
+  requireDestination,
   requireFolder,
   requireTeam,
 } from '../access.ts';
@@ -77,6 +78,7 @@ const byId = <Found>(require: Require<Found>) => ({
 
 export const appById = byId(requireApp);
 export const databaseById = byId(requireDatabase);
+export const destinationById = byId(requireDestination);
 export const deploymentById = byId(requireDeployment);
 export const folderById = byId(requireFolder);
 

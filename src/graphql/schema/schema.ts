@@ -6,6 +6,7 @@ import './activity.ts';
 import './app-changes.ts';
 import './consoles.ts';
 import './databases.ts';
+import './destinations.ts';
 import './folders.ts';
 import './live.ts';
 import './metrics.ts';

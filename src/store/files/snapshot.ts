@@ -7,8 +7,8 @@
  * 3. The instance key stays out unless it is asked for.
  * 4. What belongs to processes of this machine stays out: an instance that is started from the copy
  *    must not take the original's processes for its own. `restore` leaves it out too, for copies
- *    made before this rule. The tools stay out, which are made anew, and so do links that are good
- *    for an hour.
+ *    made before this rule. The tools stay out, which are made anew, links that are good for an
+ *    hour, and backups.
  * 5. The files of a database whose server is running are copied until they belong to one moment:
  *    until nothing changed since the round before, or in an order from which the server's own log
  *    recovers.
@@ -82,7 +82,7 @@ export async function copyDataDirectory(
   const from = resolve(dir);
   const to = resolve(target);
   await refuseTarget(from, to);
-  const skip = new Set(['runner', 'run', 'docker', 'swarm', 'resets']);
+  const skip = new Set(['runner', 'run', 'docker', 'swarm', 'resets', 'backups']);
   skip.add(relative(from, storeFolder(from)));
   if (!options.withKey) skip.add(instanceKeyFile);
   const { databases } = options;

@@ -6,6 +6,7 @@ import type { Capability } from '../../lib/capabilities.ts';
 import type { LayerState } from '../../protocol/isolation.ts';
 
 export type * from './app-records.ts';
+export * from './backup-records.ts';
 export * from './database-records.ts';
 
 export interface InstanceRecord {

@@ -90,6 +90,9 @@ export const tables = {
     team: { keys: (r) => [[r.teamId, r.id]] },
     host: { keys: (r) => [[r.teamId, r.host]], unique: 'The team has a registry of this host.' },
   }),
+  destinations: table<stored.DestinationRecord>()('destinations', (r) => r.id, {
+    team: { keys: (r) => [[r.teamId, r.id]] },
+  }),
   trash: table<stored.TrashRecord>()('trash', (r) => r.id, {
     team: { keys: (r) => [[r.teamId, r.deletedAtMs, r.id]] },
     target: { keys: (r) => [[r.targetId]], unique: 'This is in trash already.' },

@@ -49,13 +49,14 @@ describe('copyDataDirectory()', () => {
     await round(copy, copy.position + 1);
   });
 
-  it('copies files, links and modes, and leaves out sockets and the process lock', async (t) => {
+  it('copies files, links and modes, and leaves out sockets, backups and the process lock', async (t) => {
     const folder = await temporaryFolder(t);
     const dir = join(folder, 'data');
     await openedStore(t, { dir, tables: modelTables });
     await mkdir(join(dir, 'logs', 'a'), { recursive: true });
     await writeFile(join(dir, 'logs', 'a', 'segment'), 'lines', { mode: 0o640 });
     await symlink('segment', join(dir, 'logs', 'a', 'link'));
+    await mkdir(join(dir, 'backups', 'dst_1'), { recursive: true });
     const server = createServer().listen(join(dir, 'socket'));
     t.after(() => server.close());
     const to = join(folder, 'copy');
