@@ -273,7 +273,8 @@ for (const [setting, without] of Object.entries(layerSettings)) {
         open: path.join(theirs, 'open'),
         closed: path.join(theirs, 'secret'),
         stray: path.join(appsRoot, 'stray'),
-        victim: outerPidOf(password),
+        // Nought would be whoever asks.
+        victim: await until('its pid', () => pidsOf(password).at(-1)),
         victimPort: port,
         loopbackPort: (loopback.address() as net.AddressInfo).port,
       };
@@ -325,11 +326,7 @@ for (const [setting, without] of Object.entries(layerSettings)) {
   });
 }
 
-/** As the machine has it. */
-function outerPidOf(word: string): number {
-  return pidsOf(word).at(-1) ?? 0;
-}
-
+/** As the machine has them. */
 function pidsOf(word: string): number[] {
   return fs
     .readdirSync('/proc')
