@@ -10,7 +10,7 @@ import fs from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 
 import { type Listener, type ListeningSocket, listeningSockets } from './listening-sockets.ts';
-import { findMembers, type Membership } from './processes.ts';
+import { memberPids, type Membership } from './processes.ts';
 
 /** Whose listeners are looked for. */
 interface Looked {
@@ -102,7 +102,7 @@ async function look(membership: Membership, next: (inode: string) => boolean): P
 /** Whoever is in its control group is all there is. */
 function pidsOf(membership: Membership): readonly number[] {
   const grouped = membership.group?.pids() ?? [];
-  return grouped.length > 0 ? grouped : findMembers(membership).map(({ pid }) => pid);
+  return grouped.length > 0 ? grouped : memberPids(membership);
 }
 
 /** Undefined for the process, then of each descriptor its socket's inode, or undefined for no socket. */

@@ -1,5 +1,5 @@
 /** Owns what one workload uses: counted by its control groups, else summed up over its processes. */
-import { findMembers, type Membership } from '../../lib/processes/processes.ts';
+import { memberPids, type Membership } from '../../lib/processes/processes.ts';
 import type { Usage } from '../../protocol/workload.ts';
 import type { Confinement, GroupUsage } from './limits/confinement.ts';
 import type { WorkloadNetwork } from './network/networks.ts';
@@ -22,7 +22,7 @@ export class UsageMeter {
   }
 
   #sum(membership: Membership): GroupUsage {
-    const { cpuNs, memoryBytes } = usageOf(findMembers(membership).map(({ pid }) => pid));
+    const { cpuNs, memoryBytes } = usageOf(memberPids(membership));
     this.#countedCpuNs = Math.max(this.#countedCpuNs, cpuNs);
     return { cpuNs: this.#countedCpuNs, memoryBytes };
   }

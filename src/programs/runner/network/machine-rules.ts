@@ -127,13 +127,16 @@ export function machineRules(saved: string, { nameServers, isNoRouter }: Wanted)
   return `${lines.join('\n')}\n`;
 }
 
-/** Puts a rule before all others of its chain, unless it is there. */
+/**
+ * Puts a rule before all others of its chain, unless it is there, once: two runners that start at the same
+ * moment both put it, and each packet would be looked at twice.
+ */
 function jumpFirst(saved: string, table: string, rule: string): string[] {
   const [chain = ''] = rule.split(' ', 1);
   const there = rulesIn(saved, table).filter((line) => line.startsWith(`-A ${chain} `));
-  if (there[0] === `-A ${rule}`) return [];
-  const others = there.filter((line) => line === `-A ${rule}`).map(() => `-D ${rule}`);
-  return [...others, `-I ${rule}`];
+  const own = there.filter((line) => line === `-A ${rule}`);
+  if (own.length === 1 && there[0] === own[0]) return [];
+  return [...own.map(() => `-D ${rule}`), `-I ${rule}`];
 }
 
 /** Those of one table, of all that `iptables-save` says. */

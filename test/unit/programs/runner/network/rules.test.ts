@@ -53,6 +53,11 @@ describe('rules of the machine', () => {
       '-D FORWARD -j GANGWAY-FORWARD',
       '-I FORWARD -j GANGWAY-FORWARD',
     ]);
+    assert.deepEqual(jumps(`*filter\n${own}\n${own}\n${other}\nCOMMIT\n`), [
+      '-D FORWARD -j GANGWAY-FORWARD',
+      '-D FORWARD -j GANGWAY-FORWARD',
+      '-I FORWARD -j GANGWAY-FORWARD',
+    ]);
   });
 
   it('make no router of a machine that was none', () => {
