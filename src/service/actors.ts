@@ -157,11 +157,7 @@ function hostPrograms({ appsRoot: root, logger, prepareTools }: ActorParts): Hos
   return new HostPrograms({ appsRoot, path: programFolders, node, logger });
 }
 
-function databaseDeps(
-  parts: ActorParts,
-  tools: HostPrograms,
-  restores: RestoreDeps,
-): DatabaseDeps {
+function databaseDeps(parts: ActorParts, tools: HostPrograms, restores: RestoreDeps): DatabaseDeps {
   const { config, reader, driver, streams, secrets, clock, logger } = parts;
   const { appsRoot } = parts.appsRoot;
   const own = hasOwnUids(parts);

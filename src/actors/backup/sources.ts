@@ -57,7 +57,10 @@ export async function sourceOf(
   throw new ServiceError('NOT_FOUND', `No such ${kind}.`);
 }
 
-export function databaseTarget(parts: SourceParts, record: Readonly<DatabaseRecord>): DatabaseTarget {
+export function databaseTarget(
+  parts: SourceParts,
+  record: Readonly<DatabaseRecord>,
+): DatabaseTarget {
   const { driver, secrets, tools, appsRoot } = parts;
   const { id, engine, version, databaseName, username, run } = record;
   const { live, port } = run;

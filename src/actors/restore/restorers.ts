@@ -72,7 +72,8 @@ async function restorerOfApp(
 
 /** What remains of an exchange of folders tells how far it came. In containers there is none. */
 function recovering({ driver }: SourceParts, folder: OwnFolder): RecoveringRestorer {
-  const restore: Restorer['restore'] = () => Promise.reject(new Error('Cannot restore: no artifact'));
+  const restore: Restorer['restore'] = () =>
+    Promise.reject(new Error('Cannot restore: no artifact'));
   if (driver.runs === 'image') return { restore };
   return { restore, recover: () => recoverSwap(folder) };
 }

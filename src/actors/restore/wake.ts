@@ -7,7 +7,9 @@ import type { Actors } from '../runtime/actor.ts';
 
 /** Wakes the targets of restores that an earlier process left: they end them. */
 export function wakeRestores(reader: Reader, actors: Pick<Actors, 'tell'>): void {
-  for (const { kind, targetId } of reader.list(tables.restoreRuns, 'open', [], { limit: Infinity })) {
+  for (const { kind, targetId } of reader.list(tables.restoreRuns, 'open', [], {
+    limit: Infinity,
+  })) {
     if (kind === 'app') actors.tell(appActor.at(targetId), { type: 'wake' });
     else actors.tell(databaseActor.at(targetId), { type: 'wake' });
   }

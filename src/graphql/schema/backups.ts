@@ -22,7 +22,8 @@ interface OfTarget {
   targetId: string;
 }
 
-export const appIdOf = ({ kind, targetId }: OfTarget): string | null => (kind === 'app' ? targetId : null);
+export const appIdOf = ({ kind, targetId }: OfTarget): string | null =>
+  kind === 'app' ? targetId : null;
 export const databaseIdOf = ({ kind, targetId }: OfTarget): string | null =>
   kind === 'database' ? targetId : null;
 
