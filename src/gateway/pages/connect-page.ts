@@ -12,8 +12,6 @@ import type { McpClient, Snippet, Way } from './mcp-clients.ts';
 
 export const connectPath = '/connect';
 export const mcpPath = '/api/mcp';
-/** The groups that have tools so far, in the order of the page. */
-export const offeredGroups = toolGroups.filter((group) => group !== 'backups');
 /** The address that opens the explorer with the mutation that makes a token. */
 const tokenPath = '/api/graphql#create-token';
 
@@ -118,7 +116,7 @@ function narrowing({ teams, team, filter }: ConnectView): Html {
         <legend>Tools</legend>
         ${box('readonly', '1', filter.readonly, 'Only those that change nothing')}
         <div class="boxes">
-          ${offeredGroups.map((one) => box('tools', one, filter.groups.includes(one), one))}
+          ${toolGroups.map((one) => box('tools', one, filter.groups.includes(one), one))}
         </div>
         <small>None ticked: all that the token may use.</small>
       </fieldset>

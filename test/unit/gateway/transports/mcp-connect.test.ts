@@ -5,9 +5,9 @@ import { anonymous } from '../../../../src/auth/callers/principal.ts';
 import type { Principal } from '../../../../src/auth/callers/principal.ts';
 import { Callers } from '../../../../src/gateway/credentials.ts';
 import { connectRoutes } from '../../../../src/gateway/transports/mcp-connect.ts';
-import { offeredGroups } from '../../../../src/gateway/pages/connect-page.ts';
 import { schema } from '../../../../src/graphql/schema/schema.ts';
 import { Rights } from '../../../../src/mcp/rights.ts';
+import { toolGroups } from '../../../../src/mcp/tool.ts';
 import { createTools } from '../../../../src/mcp/tools/tools.ts';
 import { put } from '../../../../src/store/records/table.ts';
 import { tables } from '../../../../src/store/records/tables.ts';
@@ -197,7 +197,7 @@ describe('the page that connects MCP clients', () => {
       const rights = new Rights({ reader: store, subscribe: (one) => store.subscribe(one) });
       const groups = new Set(createTools(schema, rights).map(({ group }) => group));
       rights.close();
-      assert.deepEqual([...offeredGroups].sort(), [...groups].sort());
+      assert.deepEqual([...toolGroups].sort(), [...groups].sort());
     });
 
     it('narrows every address by what is ticked, and by nothing else', async () => {
