@@ -43,6 +43,7 @@ export interface Enclosure {
   close(): Promise<void>;
 }
 
+type TriedLayer = Exclude<IsolationLayer, 'cgroup' | 'network'>;
 type Missing = ReadonlyMap<IsolationLayer, string>;
 
 const leftOut = 'It is left out by GANGWAY_ISOLATION_WITHOUT.';
@@ -53,14 +54,17 @@ const notLinux = 'This is no Linux.';
 
 const ownFiles =
   'mount -t tmpfs gangway /dev/shm && { [ ! -e /dev/pts/ptmx ] || mount -t devpts gangway /dev/pts; }';
-/** What an attempt at a layer runs. `pid` is nothing without a /proc of its own. */
-const attempts = {
-  pid: ['--mount', '--pid', '--fork', '--kill-child', 'mount', '-t', 'proc', 'proc', '/proc'],
-  mount: ['--mount', '/bin/sh', '-c', ownFiles],
-  ipc: ['--ipc', 'true'],
-  uts: ['--uts', 'true'],
-  network: ['--net', 'true'],
-} as const;
+/**
+ * What an attempt at a layer makes and what it then runs in there. `pid` is nothing without a /proc of its
+ * own. Networks are tried by who makes them.
+ */
+const attempts: Readonly<Record<TriedLayer, { makes: readonly string[]; runs: string }>> = {
+  pid: { makes: ['--mount', '--pid', '--fork', '--kill-child'], runs: 'mount -t proc proc /proc' },
+  mount: { makes: ['--mount'], runs: ownFiles },
+  ipc: { makes: ['--ipc'], runs: 'true' },
+  uts: { makes: ['--uts'], runs: 'true' },
+  privileges: { makes: [], runs: 'setpriv --no-new-privs -- true' },
+};
 
 export class Isolation {
   readonly states: readonly LayerState[];
@@ -89,21 +93,24 @@ export class Isolation {
     const found = findTools(['unshare', 'nsenter', 'setsid', 'setpriv', 'mount', 'timeout']);
     const tools = 'lacking' in found ? null : found;
     const general = reasonAgainstAll(options.isRoot, 'lacking' in found ? found.lacking : []);
-    const wanted = isolationLayers.filter((layer) => !missing.has(layer) && layer !== 'cgroup');
+    const wanted = isolationLayers.filter(
+      (layer): layer is Exclude<IsolationLayer, 'cgroup'> =>
+        !missing.has(layer) && layer !== 'cgroup',
+    );
     if (general !== undefined) for (const layer of wanted) missing.set(layer, general);
     // Together: each takes its time.
     const [opened] = await Promise.all([
       missing.has('network') ? null : options.openNetworks(),
-      ...(tools === null || general !== undefined
-        ? []
-        : wanted.map((layer) => tryLayer(layer, tools, missing))),
+      tools === null || general !== undefined
+        ? undefined
+        : tryLayers(
+            wanted.filter((layer) => layer !== 'network'),
+            tools,
+            missing,
+          ),
     ]);
     if (opened !== null && 'missing' in opened) missing.set('network', opened.missing);
-    let networks = opened === null || 'missing' in opened ? null : opened;
-    if (missing.has('network')) {
-      networks?.close();
-      networks = null;
-    }
+    const networks = opened === null || 'missing' in opened ? null : opened;
     return new Isolation(missing, tools, networks, options.dataDir);
   }
 
@@ -201,18 +208,34 @@ function reasonAgainstAll(isRoot: boolean, lacks: readonly string[]): string | u
     : `This machine has no ${lacks.join(', ')} (util-linux, coreutils).`;
 }
 
-async function tryLayer(
-  layer: IsolationLayer,
-  { setpriv, unshare }: HolderTools,
+/** All in one attempt, as a workload has them; each by itself only where that fails: which it is. */
+async function tryLayers(
+  layers: readonly TriedLayer[],
+  tools: HolderTools,
   missing: Map<IsolationLayer, string>,
 ): Promise<void> {
-  if (layer === 'cgroup') return;
+  if (layers.length === 0 || (await refusalOf(layers, tools)) === null) return;
+  await Promise.all(
+    layers.map(async (layer) => {
+      const refusal = await refusalOf([layer], tools);
+      if (refusal !== null) missing.set(layer, `The system refuses it: ${refusal}.`);
+    }),
+  );
+}
+
+/** Null: they can be had together. */
+async function refusalOf(
+  layers: readonly TriedLayer[],
+  { setpriv, unshare }: HolderTools,
+): Promise<string | null> {
+  const made = new Set(layers.flatMap((layer) => attempts[layer].makes));
+  const script = layers.map((layer) => `{ ${attempts[layer].runs}; }`).join(' && ');
+  const inside = [unshare, ...made, '--', '/bin/sh', '-c', script];
   try {
-    await (layer === 'privileges'
-      ? runTool([setpriv, '--no-new-privs', '--', 'true'])
-      : runTool([setpriv, '--pdeathsig', 'KILL', '--', unshare, ...attempts[layer]]));
+    await runTool([setpriv, '--pdeathsig', 'KILL', '--', ...inside]);
+    return null;
   } catch (error) {
-    missing.set(layer, `The system refuses it: ${(error as Error).message}.`);
+    return (error as Error).message;
   }
 }
 

@@ -148,7 +148,7 @@ class MachineNetworks implements Networks {
   }
 
   async open(): Promise<void> {
-    await Promise.all([this.#openRules(), this.#tryPair(), this.#tryInside()]);
+    await Promise.all([this.#openRules(), this.#tryInside()]);
     this.#lookLater();
   }
 
@@ -190,18 +190,20 @@ class MachineNetworks implements Networks {
 
   async #openRules(): Promise<void> {
     const saved = await runTool(this.#tools.save);
-    const left = this.#chains.sweep(saved, isThere);
-    if (left !== '') await runTool(this.#tools.restore, left);
-    await this.#setRules(saved);
+    await this.#setRules(saved, (seen) => this.#chains.sweep(seen, isThere));
   }
 
-  /** Again when another Gangway changed them between the look and the change. */
-  async #setRules(saved: string): Promise<void> {
+  /**
+   * Again when another Gangway changed them between the look and the change. `sweep`: what removes rules, by
+   * those that are there.
+   */
+  async #setRules(saved: string, sweep: (seen: string) => string): Promise<void> {
     const isNoRouter = !isForwarding();
     const { servers: nameServers } = this.#names;
     for (let [tried, seen] = [1, saved]; ; tried++, seen = await runTool(this.#tools.save)) {
       try {
-        await runTool(this.#tools.restore, machineRules(seen, { nameServers, isNoRouter }));
+        const rules = machineRules(seen, { nameServers, isNoRouter });
+        await runTool(this.#tools.restore, `${sweep(seen)}${rules}`);
         if (isNoRouter) fs.writeFileSync(forwardSwitch, '1');
         return;
       } catch (error) {
@@ -223,20 +225,17 @@ class MachineNetworks implements Networks {
     const saved = await runTool(this.#tools.save);
     if (isForwarding() && areThere(saved) && this.#teams.areThere(saved)) return;
     this.#options.logger.warn({}, 'network_rules_gone');
-    await this.#setRules(saved);
+    await this.#setRules(saved, () => '');
     await this.#teams.writeAnew();
   }
 
-  async #tryPair(): Promise<void> {
-    const number = this.#numbers.next().value;
-    const [one, other] = [interfaceOf(number), `gngt${String(number)}`];
-    const lines = [`link add ${one} type veth peer name ${other}`, `link del ${one}`, ''];
-    await runTool([...this.#tools.ip, '-batch', '-'], lines.join('\n'));
-  }
-
+  /** A pair of interfaces, and rules, in a namespace that ends with the attempt. */
   async #tryInside(): Promise<void> {
-    const tool = [...this.#tools.unshare, '--net', '--', ...leadingHere(this.#tools)] as const;
-    await runTool(tool, loopbackRules({ inward: [1], out: [1] }, true));
+    const { ip, unshare } = this.#tools;
+    const pair = `${ip.join(' ')} link add gngt0 type veth peer name gngt1 && exec "$@"`;
+    const inside = ['/bin/sh', '-c', pair, 'sh', ...leadingHere(this.#tools)];
+    const rules = loopbackRules({ inward: [1], out: [1] }, true);
+    await runTool([...unshare, '--net', '--', ...inside], rules);
   }
 
   async #bringUp(connected: Connected, address: string | null): Promise<number> {
