@@ -32,6 +32,12 @@ export interface WorkloadSpec {
    */
   keepsPort?: boolean;
   /**
+   * The Unix socket on which it listens alone, and on no port, when it is run by this other command. Where
+   * workloads share the network of the machine the driver has it do so: it holds the port then, and leads those
+   * of the same team to the socket. Absent: it listens on its port.
+   */
+  behind?: { socket: string; command: readonly string[] };
+  /**
    * The container it runs in; null on a driver that runs programs of the machine (`runs` is `host`).
    */
   container: ContainerSpec | null;

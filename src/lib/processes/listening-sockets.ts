@@ -3,11 +3,9 @@
  *
  * 1. The kernel's table names those that listen first. Nothing behind them is read, so connections cost
  *    nothing, however many the machine has.
- * 2. So much is read in one turn of the loop: some 400 sockets; and so much at all, some 200,000. What stands
- *    behind is not seen.
+ * 2. What stands behind the bound of a table is not seen.
  */
-import fs from 'node:fs';
-import { setImmediate } from 'node:timers/promises';
+import { tablePages } from './socket-tables.ts';
 
 /** A TCP socket that listens. */
 export interface Listener {
@@ -27,47 +25,16 @@ const listenState = '0A';
 const headState = 'st';
 const mapped = /^0{16}FFFF0000([0-9A-F]{8})$/;
 
-const pageBytes = 4096;
-/** Pages of a table in one turn, and at all. */
-const [turnPages, tablePages] = [16, 8192];
-
 /** `dir`: `/proc/net`, or that of a process in a network of its own. */
 export async function listeningSockets(dir: string): Promise<ListeningSocket[]> {
   const sockets: ListeningSocket[] = [];
-  for (const name of ['tcp', 'tcp6']) await readTable(`${dir}/${name}`, sockets);
+  for (const name of ['tcp', 'tcp6']) {
+    for await (const text of tablePages(`${dir}/${name}`)) {
+      if (!addListening(text.split('\n'), sockets)) break;
+    }
+  }
   // The kernel writes the table piece by piece: one that moves meanwhile stands there twice.
   return [...new Map(sockets.map((socket) => [socket.inode, socket])).values()];
-}
-
-async function readTable(file: string, sockets: ListeningSocket[]): Promise<void> {
-  let fd: number;
-  try {
-    fd = fs.openSync(file, 'r');
-  } catch {
-    return; // No IPv6 there, or the process has ended.
-  }
-  try {
-    // The kernel gives no more at a time.
-    const page = Buffer.allocUnsafe(pageBytes);
-    let rest = '';
-    for (let pages = 1; pages <= tablePages; pages++) {
-      const bytes = readPage(fd, page);
-      const lines = (rest + page.toString('latin1', 0, bytes)).split('\n');
-      rest = lines.pop() ?? '';
-      if (!addListening(lines, sockets) || bytes === 0) return;
-      if (pages % turnPages === 0) await setImmediate();
-    }
-  } finally {
-    fs.closeSync(fd);
-  }
-}
-
-function readPage(fd: number, page: Buffer): number {
-  try {
-    return fs.readSync(fd, page, 0, page.length, null);
-  } catch {
-    return 0; // The process has ended.
-  }
 }
 
 /** False at the first line that is of no listener. */

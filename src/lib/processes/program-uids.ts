@@ -8,6 +8,11 @@ import fs from 'node:fs';
 export const appUids = { first: 200_000, last: 299_999 };
 export const databaseUids = { first: 300_000, last: 309_999 };
 
+/** Whether no person and no package of the machine has it: a workload has, of ours or of another Gangway. */
+export function isProgramUid(uid: number): boolean {
+  return uid >= appUids.first && uid <= databaseUids.last;
+}
+
 /** `map`: as in user_namespaces(7). */
 export function mayGiveUids(uid = process.getuid?.(), map = uidMap()): boolean {
   if (uid !== 0) return false;

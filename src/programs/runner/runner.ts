@@ -4,6 +4,7 @@
  * 1. One workload an id, for ever: `start` of a known id starts nothing.
  * 2. What an earlier runner left is taken over at construction: found, ended, started again.
  */
+import type { Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 
 import { ServiceError } from '../../lib/errors.ts';
@@ -19,11 +20,14 @@ import type {
   WorkloadSpec,
 } from '../../protocol/workload.ts';
 import { killAll } from '../../lib/processes/ending.ts';
-import { HeldPorts } from '../../lib/processes/held-ports.ts';
+import { HeldPorts, type Way } from '../../lib/processes/held-ports.ts';
 import { ListenerLooks } from '../../lib/processes/listener-looks.ts';
 import { ListenerTable } from '../../lib/processes/listener-table.ts';
 import type { Listener, ListeningSocket } from '../../lib/processes/listening-sockets.ts';
+import { PeerUids } from '../../lib/processes/peer-uids.ts';
 import { FreePorts } from '../../lib/processes/ports.ts';
+import { isProgramUid } from '../../lib/processes/program-uids.ts';
+import { connectToOwn, type OwnSocket } from '../../lib/untrusted-files/socket.ts';
 import type { Target } from '../edge/routes.ts';
 import type { OwnPlace, Tenants } from '../edge/upstreams.ts';
 import { runCommand } from './command.ts';
@@ -58,6 +62,8 @@ export interface RunnerOptions {
 
 const noResources = { memoryMb: null, cpus: null, pids: null, replicas: 1 };
 const loopback = '127.0.0.1';
+/** To accept a connection; where it is the machine's own program that answers, that is soon. */
+const probeMs = 1000;
 const nobody: ReadonlySet<string> = new Set();
 
 export class Runner implements Tenants {
@@ -65,12 +71,15 @@ export class Runner implements Tenants {
   readonly #options: RunnerOptions;
   readonly #workloads = new Map<string, Workload>();
   readonly #removals = new Map<string, Promise<void>>();
+  /** Whose processes may live still, though they are known no more. */
+  readonly #leaving = new Set<Workload>();
   readonly #watchers = new Set<(workload: WorkloadView) => void>();
   readonly #freePorts: FreePorts;
-  readonly #ports = new HeldPorts((port) => this.#databaseAt(port));
+  readonly #ports = new HeldPorts((port) => this.#wayTo(port));
   readonly #keptPorts: KeptPorts;
   readonly #table = new ListenerTable();
   readonly #looks = new ListenerLooks();
+  readonly #peers = new PeerUids();
   readonly #inside: InsideLooks;
   readonly #turns: FairTurns;
   readonly #commandShares = new Shares('commands run', 64);
@@ -153,8 +162,10 @@ export class Runner implements Tenants {
     const known = this.#workloads.get(id);
     if (!known) return this.#removals.get(id);
     this.#workloads.delete(id);
+    this.#leaving.add(known);
     this.terminals.endOf(id);
-    const removal = known.stop().then(() => {
+    const stopped = known.stop().finally(() => this.#leaving.delete(known));
+    const removal = stopped.then(() => {
       known.output.close();
       this.#options.records.remove(id);
       this.#leavePort(known.spec);
@@ -171,6 +182,7 @@ export class Runner implements Tenants {
     const known = this.#workloads.get(id);
     if (!known?.active || known.port === null) return 'silent';
     if (known.network !== null) return this.#probeInside(known, known.network, known.port);
+    if (known.socket !== undefined) return this.#probeSocket(known, known.socket);
     if (this.#ports.has(known.port)) return 'silent';
     return this.#looks.probe(known.port, known);
   }
@@ -182,6 +194,19 @@ export class Runner implements Tenants {
   ): Promise<'listening' | 'silent' | 'foreign'> {
     if (!(await known.holdsPort())) return 'foreign';
     return known.isUp() ? this.#inside.probe(network, port) : 'silent';
+  }
+
+  async #probeSocket(
+    known: Workload,
+    socket: OwnSocket,
+  ): Promise<'listening' | 'silent' | 'foreign'> {
+    if (!(await known.holdsPort())) return 'foreign';
+    try {
+      (await connectToOwn(socket, probeMs)).destroy();
+      return 'listening';
+    } catch {
+      return 'silent'; // Not there yet, or nobody accepts.
+    }
   }
 
   async listeners(id: string): Promise<Listener[]> {
@@ -202,12 +227,27 @@ export class Runner implements Tenants {
     return this.#inside.refused(known.network, known.port);
   }
 
-  /** Where a database listens whose port is held here for programs of the machine. */
-  #databaseAt(port: number): OwnPlace | undefined {
+  /** Where a database listens whose port is held here. */
+  #wayTo(port: number): Way | undefined {
     for (const known of this.#workloads.values()) {
-      if (known.port === port && known.spec.keepsPort === true && known.active) return known.place;
+      if (known.port !== port || known.spec.keepsPort !== true || !known.active) continue;
+      const { place, socket } = known;
+      // No workload comes from its own network to a port that is held on the machine.
+      if (place !== undefined) return { to: place, lets: null };
+      if (socket === undefined) return undefined;
+      return { to: socket, lets: (client) => this.#isNeighbour(client, known) };
     }
     return undefined;
+  }
+
+  /** Whether who is at the other end is of the same team, or no workload at all. */
+  async #isNeighbour(client: Socket, { spec: { team } }: Workload): Promise<boolean> {
+    const uid = await this.#peers.of(client);
+    if (uid === undefined) return false;
+    if (!isProgramUid(uid)) return true;
+    return [...this.#workloads.values(), ...this.#leaving].some(
+      (one) => one.uid === uid && one.spec.team === team && team !== undefined,
+    );
   }
 
   async ownSockets({ host, port, workload = '' }: Target): Promise<ReadonlySet<string>> {

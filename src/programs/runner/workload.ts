@@ -20,11 +20,13 @@ import type { Ground } from './ground.ts';
 import { Compartment, type CompartmentParts, type Part } from './isolation/compartment.ts';
 import type { Output } from './output.ts';
 import { type Membership, readProcess } from '../../lib/processes/processes.ts';
+import type { OwnSocket } from '../../lib/untrusted-files/socket.ts';
 import type { OwnPlace } from '../edge/upstreams.ts';
 import type { WorkloadNetwork } from './network/networks.ts';
 import { failedToStart, type ProgramProcess, startProgram } from './program-process.ts';
 import type { WorkloadRecord } from './records.ts';
 import { ServicePort, type ServicePortParts } from './service-port.ts';
+import { startDeadline } from './deadline.ts';
 import { UsageMeter } from './usage-meter.ts';
 
 export interface WorkloadParts extends Omit<CompartmentParts, 'spec'>, ServicePortParts {
@@ -125,6 +127,11 @@ export class Workload {
   get place(): OwnPlace | undefined {
     const { network } = this;
     return network !== null && this.isUp() ? this.#port.placeIn(network) : undefined;
+  }
+
+  /** Where its port leads while it listens on a Unix socket alone. */
+  get socket(): OwnSocket | undefined {
+    return this.isUp() ? this.#port.socketFor(this.network !== null) : undefined;
   }
 
   get spec(): Readonly<WorkloadSpec> {
@@ -261,8 +268,16 @@ export class Workload {
     this.#record.first = { pid, startTicks: readProcess(pid)?.startTicks ?? 0 };
     this.#save(false);
     const { restarts, lastExit } = this.#record;
-    this.#change({ phase: 'running', startedAtMs, restarts, ...(lastExit && { lastExit }) });
-    const cancelDeadline = this.#startDeadline(launched);
+    const lost = this.#port.isLost && ({ portTaken: true } as const);
+    this.#change({
+      phase: 'running',
+      startedAtMs,
+      restarts,
+      ...(lastExit && { lastExit }),
+      ...lost,
+    });
+    const end = (): void => this.#end('deadline');
+    const cancelDeadline = startDeadline(spec.deadlineMs, launched, clock, end);
     const ended = new Promise<void>((resolve) => {
       this.#tellEnd = () => resolve(endPolitely(this.membership, spec.stopGraceMs, clock));
     });
@@ -302,22 +317,6 @@ export class Workload {
     }
   }
 
-  /** Counts from when the program itself runs. */
-  #startDeadline(launched: Promise<void>): () => void {
-    const { deadlineMs } = this.#record.spec;
-    if (deadlineMs === null) return () => undefined;
-    let cancel: (() => void) | undefined;
-    let over = false;
-    void launched.then(() => {
-      if (over) return;
-      cancel = this.#parts.clock.after(deadlineMs, () => this.#end('deadline'));
-    });
-    return () => {
-      over = true;
-      cancel?.();
-    };
-  }
-
   #start(): Promise<ProgramProcess | undefined> {
     const { dir, mark, clock } = this.#parts;
     const begin = (): boolean => {
@@ -328,7 +327,8 @@ export class Workload {
       this.#isUp = false;
       void this.#port.hold();
     };
-    const { spec } = this;
+    const command = this.#port.commandFor(this.network !== null);
+    const spec = { ...this.spec, command };
     return startProgram({ spec, dir, mark, place: this.#compartment.place, begin, ended, clock });
   }
 

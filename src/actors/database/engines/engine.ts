@@ -71,13 +71,18 @@ export interface HostInit extends Command {
   needsName: boolean;
 }
 
+export interface ServerCommand extends Command {
+  /** By which it listens on its Unix socket (a path) alone, and on no port; null: it has none. */
+  behind: { socket: string; command: string[] } | null;
+}
+
 export interface HostServer {
   /** In full, such as `18.4`. */
   version: string;
   /** The job that makes the files; null: none is needed. `place.data` is empty; this call may write there. */
   init(place: HostPlace, secrets: Secrets): Promise<HostInit | null>;
   /** Writes the files that the server reads, and returns its command. */
-  serve(place: HostPlace, port: number, names: Names, secrets: Secrets): Promise<Command>;
+  serve(place: HostPlace, port: number, names: Names, secrets: Secrets): Promise<ServerCommand>;
 }
 
 export interface HostTools {

@@ -163,14 +163,17 @@ async function findServer(version: string | null, tools: HostTools): Promise<Hos
       }),
     serve: async (place, port, names, secrets) => {
       const first = await place.write('first.sql', firstStatements(names, secrets));
+      const socket = join(place.run, 's');
+      const listening = (how: string): string[] => [
+        found.program,
+        ...['--no-defaults', `--datadir=${place.data}`, `--tmpdir=${place.temp}`],
+        ...[how, `--port=${String(port)}`, '--skip-name-resolve'],
+        ...[`--socket=${socket}`, `--pid-file=${join(place.run, 'pid')}`, `--init-file=${first}`],
+      ];
+      const hasSocket = socketPath(socket) !== null;
       return {
-        command: [
-          found.program,
-          ...['--no-defaults', `--datadir=${place.data}`, `--tmpdir=${place.temp}`],
-          ...['--bind-address=127.0.0.1', `--port=${String(port)}`, '--skip-name-resolve'],
-          ...[`--socket=${join(place.run, 's')}`, `--pid-file=${join(place.run, 'pid')}`],
-          `--init-file=${first}`,
-        ],
+        command: listening('--bind-address=127.0.0.1'),
+        behind: hasSocket ? { socket, command: listening('--skip-networking') } : null,
         env: hostEnvironment(place, tools.path),
       };
     },

@@ -22,7 +22,6 @@ import {
   notAvailable,
   noVersion,
   PasswordRefused,
-  requireHost,
   type Server,
   socketPath,
 } from './engine.ts';
@@ -50,7 +49,7 @@ export const postgres: Engine = {
     find: findServer,
     again: (version, tools) => findServer(version.split('.')[0] ?? version, tools),
     // Clients take the folder for a host.
-    socket: ({ run }, port) => (socketPath(join(run, `.s.PGSQL.${String(port)}`)) ? run : null),
+    socket: ({ run }, port) => (socketFile(run, port) === null ? null : run),
   },
   image: {
     versions: ['18', '17', '16', '15', '14'],
@@ -184,10 +183,10 @@ function serverOf({ bin, version }: Found, tools: HostTools): HostServer {
     }),
     serve: async (place, port) => {
       const rules = await place.write('pg_hba.conf', hostRules);
+      const socket = socketFile(place.run, port);
       const options = {
-        listen_addresses: '127.0.0.1',
         port: String(port),
-        unix_socket_directories: requireHost(postgres).socket(place, port) ?? '',
+        unix_socket_directories: socket === null ? '' : place.run,
         hba_file: rules,
         // A client that does not go on signing in has a connection for so long, by default for a minute.
         authentication_timeout: '10s',
@@ -195,12 +194,21 @@ function serverOf({ bin, version }: Found, tools: HostTools): HostServer {
         log_line_prefix: '',
       };
       const args = Object.entries(options).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+      const listening = (on: string): string[] => [
+        ...[join(bin, 'postgres'), '-D', place.data, ...args],
+        ...['-c', `listen_addresses=${on}`],
+      ];
       return {
-        command: [join(bin, 'postgres'), '-D', place.data, ...args],
+        command: listening('127.0.0.1'),
+        behind: socket === null ? null : { socket, command: listening('') },
         env: hostEnvironment(place, path),
       };
     },
   };
+}
+
+function socketFile(run: string, port: number): string | null {
+  return socketPath(join(run, `.s.PGSQL.${String(port)}`));
 }
 
 // Every client needs the password, wherever it connects from.

@@ -142,12 +142,15 @@ async function findServer(version: string | null, tools: HostTools): Promise<Hos
     serve: (place, port) => {
       const file = join(place.data, configName);
       const socket = requireHost(redis).socket(place, port);
-      const options = [
-        ...['--bind', '127.0.0.1', '--port', String(port), '--dir', place.data],
+      const listening = (on: number): string[] => [
+        ...[found.program, file, '--bind', '127.0.0.1', '--port', String(on), '--dir', place.data],
         ...(socket === null ? [] : ['--unixsocket', socket, '--unixsocketperm', '700']),
+        ...['--daemonize', 'no'],
       ];
       return Promise.resolve({
-        command: [found.program, file, ...options, '--daemonize', 'no'],
+        command: listening(port),
+        // Port nought is none.
+        behind: socket === null ? null : { socket, command: listening(0) },
         env: hostEnvironment(place, tools.path),
       });
     },

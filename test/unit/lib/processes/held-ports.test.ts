@@ -4,6 +4,7 @@ import net from 'node:net';
 import os from 'node:os';
 import { it } from 'node:test';
 import { HeldPorts } from '../../../../src/lib/processes/held-ports.ts';
+import { eventually } from '../../../support/eventually.ts';
 import { freePort } from '../../../support/ports.ts';
 
 /** The code of the failure, or nothing once it listens; it is closed then. */
@@ -66,7 +67,7 @@ it('HeldPorts leads who comes from this machine to where the owner listens, and 
   t.after(() => owner.close());
   await once(owner, 'listening');
   const places: { host: string; port: number }[] = [];
-  const ports = new HeldPorts(() => places[0]);
+  const ports = new HeldPorts(() => places[0] && { to: places[0], lets: null });
   const port = await freePort();
   assert.ok(await ports.hold(port));
   t.after(() => {
@@ -96,4 +97,37 @@ it('HeldPorts leads who comes from this machine to where the owner listens, and 
     .flatMap((all) => all ?? [])
     .filter(({ family, internal }) => family === 'IPv4' && !internal);
   if (own !== undefined) assert.equal(await ask(own.address), '');
+});
+
+it('HeldPorts gives no place of those who are let in to others', async (t) => {
+  const owner = net.createServer((socket) => socket.on('error', () => undefined));
+  let came = 0;
+  owner.on('connection', () => came++);
+  owner.listen(0, '127.0.0.2');
+  t.after(() => owner.close());
+  await once(owner, 'listening');
+  const to = { host: '127.0.0.2', port: (owner.address() as net.AddressInfo).port };
+  const friends = new Set<number | undefined>();
+  const lets = (client: net.Socket): Promise<boolean> =>
+    Promise.resolve(friends.has(client.remotePort));
+  const ports = new HeldPorts(() => ({ to, lets }));
+  const port = await freePort();
+  assert.ok(await ports.hold(port));
+  const open: net.Socket[] = [];
+  t.after(() => {
+    for (const socket of open) socket.destroy();
+    ports.letGo(port);
+  });
+  const strangers = Array.from({ length: 600 }, () => net.connect(port, '127.0.0.1'));
+  await Promise.all(
+    strangers.map((socket) => {
+      socket.on('error', () => undefined);
+      return new Promise((resolve) => socket.once('close', resolve));
+    }),
+  );
+  assert.equal(came, 0);
+  const localPort = await freePort();
+  friends.add(localPort);
+  open.push(net.connect({ port, host: '127.0.0.1', localPort }));
+  await eventually('the friend is there', () => came === 1);
 });
