@@ -4,7 +4,6 @@
  * 1. One workload an id, for ever: `start` of a known id starts nothing.
  * 2. What an earlier runner left is taken over at construction: found, ended, started again.
  */
-import type { Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 
 import { ServiceError } from '../../lib/errors.ts';
@@ -20,18 +19,17 @@ import type {
   WorkloadSpec,
 } from '../../protocol/workload.ts';
 import { killAll } from '../../lib/processes/ending.ts';
-import { HeldPorts, type Way } from '../../lib/processes/held-ports.ts';
+import { HeldPorts } from '../../lib/processes/held-ports.ts';
 import { ListenerLooks } from '../../lib/processes/listener-looks.ts';
 import { ListenerTable } from '../../lib/processes/listener-table.ts';
 import type { Listener, ListeningSocket } from '../../lib/processes/listening-sockets.ts';
-import { PeerUids } from '../../lib/processes/peer-uids.ts';
 import { FreePorts } from '../../lib/processes/ports.ts';
-import { isProgramUid } from '../../lib/processes/program-uids.ts';
 import { connectToOwn, type OwnSocket } from '../../lib/untrusted-files/socket.ts';
 import type { Target } from '../edge/routes.ts';
 import type { OwnPlace, Tenants } from '../edge/upstreams.ts';
 import { runCommand } from './command.ts';
 import { type PipedCommand, startPiped } from './piped-command.ts';
+import { DatabasePorts } from './database-ports.ts';
 import { FairTurns } from './fair-turns.ts';
 import type { Ground } from './ground.ts';
 import type { Isolation } from './isolation/isolation.ts';
@@ -75,11 +73,11 @@ export class Runner implements Tenants {
   readonly #leaving = new Set<Workload>();
   readonly #watchers = new Set<(workload: WorkloadView) => void>();
   readonly #freePorts: FreePorts;
-  readonly #ports = new HeldPorts((port) => this.#wayTo(port));
+  readonly #databasePorts = new DatabasePorts(this.#workloads, this.#leaving);
+  readonly #ports = new HeldPorts((port) => this.#databasePorts.wayTo(port));
   readonly #keptPorts: KeptPorts;
   readonly #table = new ListenerTable();
   readonly #looks = new ListenerLooks();
-  readonly #peers = new PeerUids();
   readonly #inside: InsideLooks;
   readonly #turns: FairTurns;
   readonly #commandShares = new Shares('commands run', 64);
@@ -225,29 +223,6 @@ export class Runner implements Tenants {
     const known = this.#workloads.get(workload);
     if (known?.isUp() !== true || known.network === null || known.port === null) return false;
     return this.#inside.refused(known.network, known.port);
-  }
-
-  /** Where a database listens whose port is held here. */
-  #wayTo(port: number): Way | undefined {
-    for (const known of this.#workloads.values()) {
-      if (known.port !== port || known.spec.keepsPort !== true || !known.active) continue;
-      const { place, socket } = known;
-      // No workload comes from its own network to a port that is held on the machine.
-      if (place !== undefined) return { to: place, lets: null };
-      if (socket === undefined) return undefined;
-      return { to: socket, lets: (client) => this.#isNeighbour(client, known) };
-    }
-    return undefined;
-  }
-
-  /** Whether who is at the other end is of the same team, or no workload at all. */
-  async #isNeighbour(client: Socket, { spec: { team } }: Workload): Promise<boolean> {
-    const uid = await this.#peers.of(client);
-    if (uid === undefined) return false;
-    if (!isProgramUid(uid)) return true;
-    return [...this.#workloads.values(), ...this.#leaving].some(
-      (one) => one.uid === uid && one.spec.team === team && team !== undefined,
-    );
   }
 
   async ownSockets({ host, port, workload = '' }: Target): Promise<ReadonlySet<string>> {

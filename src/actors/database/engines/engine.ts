@@ -72,8 +72,8 @@ export interface HostInit extends Command {
 }
 
 export interface ServerCommand extends Command {
-  /** By which it listens on its Unix socket (a path) alone, and on no port; null: it has none. */
-  behind: { socket: string; command: string[] } | null;
+  /** By which it listens on its Unix socket (a path) alone, and on no port; absent: it has none. */
+  behind?: { socket: string; command: string[] };
 }
 
 export interface HostServer {

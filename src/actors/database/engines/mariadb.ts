@@ -173,7 +173,7 @@ async function findServer(version: string | null, tools: HostTools): Promise<Hos
       const hasSocket = socketPath(socket) !== null;
       return {
         command: listening('--bind-address=127.0.0.1'),
-        behind: hasSocket ? { socket, command: listening('--skip-networking') } : null,
+        ...(hasSocket && { behind: { socket, command: listening('--skip-networking') } }),
         env: hostEnvironment(place, tools.path),
       };
     },

@@ -200,7 +200,7 @@ function serverOf({ bin, version }: Found, tools: HostTools): HostServer {
       ];
       return {
         command: listening('127.0.0.1'),
-        behind: socket === null ? null : { socket, command: listening('') },
+        ...(socket !== null && { behind: { socket, command: listening('') } }),
         env: hostEnvironment(place, path),
       };
     },

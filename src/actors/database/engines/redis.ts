@@ -150,7 +150,7 @@ async function findServer(version: string | null, tools: HostTools): Promise<Hos
       return Promise.resolve({
         command: listening(port),
         // Port nought is none.
-        behind: socket === null ? null : { socket, command: listening(0) },
+        ...(socket !== null && { behind: { socket, command: listening(0) } }),
         env: hostEnvironment(place, tools.path),
       });
     },

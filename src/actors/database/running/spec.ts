@@ -21,8 +21,8 @@ export async function serverSpec(
   const names = { databaseName, username };
   if (runtime.kind === 'host') {
     const { place, passwords, uid } = core;
-    const { behind, ...run } = await runtime.server.serve(place, port, names, passwords);
-    const own = { id, kind: 'service', port, keepsPort: true, ...(behind && { behind }) } as const;
+    const run = await runtime.server.serve(place, port, names, passwords);
+    const own = { id, kind: 'service', port, keepsPort: true } as const;
     return core.spec({ ...run, ...own, workingDir: place.data, files: place.files, uid });
   }
   const { image } = core.engine;
