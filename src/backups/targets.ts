@@ -53,6 +53,8 @@ export interface ServerControl {
    * Starts it, and gives the user of a database the password in force; resolves when it answers, else rejects.
    */
   start(): Promise<void>;
+  /** To be told that the new data stands, before the previous is removed: from then on no crash takes it back. */
+  replaced(): Promise<void>;
 }
 
 /** The files of an app. */

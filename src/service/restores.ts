@@ -1,7 +1,7 @@
 /** Owns what restores are given: where artifacts lie meanwhile, how they are opened, what puts them back. */
 import type { SourceParts } from '../actors/backup/sources.ts';
 import type { RestoreDeps } from '../actors/restore/deps.ts';
-import { restorerOf } from '../actors/restore/restorers.ts';
+import { recover, restorerOf } from '../actors/restore/restorers.ts';
 import { placeOf, recoveryContext } from '../actors/destination/place.ts';
 import { openDestination } from '../backups/destinations/open.ts';
 import { decrypted } from '../backups/streams/age/decrypted.ts';
@@ -39,6 +39,7 @@ export function restoreDeps(
       return { destination, recoveryKey: recoveryKey ?? null };
     },
     restorerOf: (of) => restorerOf(sources, of),
+    recover: (of, signal) => recover(sources, of, signal),
   };
 }
 

@@ -6,22 +6,17 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 import { tarEnd, tarHeaders } from '../../src/backups/tar/tar-header.ts';
 import {
   beginBackup,
+  beginRestore,
+  endedRestore,
   endedRun,
   makeDestination,
+  type Restore,
   type Run,
 } from '../support/backups-over-graphql.ts';
 import { Databases, rowsOf } from '../support/databases.ts';
 import { eventually } from '../support/eventually.ts';
 import { archiveOf } from '../support/gangway-client.ts';
 import { Gangway } from '../support/gangway.ts';
-
-interface Restore {
-  id: string;
-  status: string;
-  log: string[];
-  error: string | null;
-  backupRunId: string | null;
-}
 
 const server = `require('node:http').createServer((_, answer) => answer.end(
   require('node:fs').readFileSync(process.env.APP_DATA_DIR + '/note'))).listen(process.env.PORT)`;
@@ -51,19 +46,9 @@ describe('restores', () => {
   };
   const restored = async (runId: string): Promise<Restore> => {
     const { client } = gangway;
-    const fields = 'id status log error backupRunId';
-    const { restoreBackup } = await client.must<{ restoreBackup: Restore }>(
-      `mutation($id: ID!) { restoreBackup(runId: $id) { ${fields} } }`,
-      { id: runId },
-    );
-    assert.deepEqual([restoreBackup.status, restoreBackup.backupRunId], ['running', runId]);
-    const look = async (): Promise<Restore> => {
-      const query = `query($id: ID!) { restoreRun(id: $id) { ${fields} } }`;
-      const { id } = restoreBackup;
-      return (await client.must<{ restoreRun: Restore }>(query, { id })).restoreRun;
-    };
-    await eventually('the end', async () => (await look()).status !== 'running', 60_000);
-    return look();
+    const begun = await beginRestore(client, runId);
+    assert.deepEqual([begun.status, begun.backupRunId], ['running', runId]);
+    return await endedRestore(client, begun.id);
   };
   const upload = async (
     query: string,

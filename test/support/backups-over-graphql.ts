@@ -80,3 +80,33 @@ export async function endedRun(client: Client, id: string, headers: Headers = {}
   );
   return await seenRun(client, id, headers);
 }
+
+export interface Restore {
+  id: string;
+  status: string;
+  log: string[];
+  error: string | null;
+  backupRunId: string | null;
+}
+
+const restoreFields = 'id status log error backupRunId';
+
+export async function beginRestore(client: Client, runId: string): Promise<Restore> {
+  const { restoreBackup } = await client.must<{ restoreBackup: Restore }>(
+    `mutation($id: ID!) { restoreBackup(runId: $id) { ${restoreFields} } }`,
+    { id: runId },
+  );
+  return restoreBackup;
+}
+
+export async function seenRestore(client: Client, id: string): Promise<Restore> {
+  const query = `query($id: ID!) { restoreRun(id: $id) { ${restoreFields} } }`;
+  return (await client.must<{ restoreRun: Restore }>(query, { id })).restoreRun;
+}
+
+/** The restore once it has ended, however it ended. */
+export async function endedRestore(client: Client, id: string): Promise<Restore> {
+  const isOver = async (): Promise<boolean> => (await seenRestore(client, id)).status !== 'running';
+  await eventually('the restore is over', isOver, 90_000);
+  return await seenRestore(client, id);
+}

@@ -104,7 +104,7 @@ export async function databaseServer(
       ...tools,
     },
     files: { root: place.root, data: basename(place.data), uid },
-    control: { stop, start },
+    control: { stop, start, replaced: () => Promise.resolve() },
   };
   return { target, place, machine, close: () => machine.close() };
 }

@@ -2,7 +2,7 @@
 import { Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import type { RestoreDeps } from '../../src/actors/restore/deps.ts';
-import type { RecoveringRestorer, RestoreOf } from '../../src/backups/restores/restorer-of.ts';
+import type { RestoreOf } from '../../src/backups/restores/restorer-of.ts';
 import { ServiceError } from '../../src/lib/errors.ts';
 
 export class RestoreStandIns implements RestoreDeps {
@@ -16,7 +16,7 @@ export class RestoreStandIns implements RestoreDeps {
   /** Runs before the data is taken; may throw, wait, or use the control. */
   onRestore: (of: RestoreOf, log: (line: string) => void, signal: AbortSignal) => unknown = () =>
     undefined;
-  recover: RecoveringRestorer['recover'] | undefined = undefined;
+  recover: RestoreDeps['recover'] = () => Promise.resolve(null);
 
   readonly unpack: RestoreDeps['unpack'] = (artifact, recoveryKey) => {
     this.recoveryKeys.push(recoveryKey);
@@ -45,7 +45,6 @@ export class RestoreStandIns implements RestoreDeps {
       for await (const chunk of bytes) chunks.push(chunk);
       this.restored.push({ of, text: Buffer.concat(chunks).toString('latin1') });
     },
-    ...(this.recover && { recover: this.recover }),
   });
 }
 

@@ -81,7 +81,7 @@ export function databaseTarget(
       ? null
       : { find: (names) => tools.find(names), ask: (program, args) => tools.ask(program, args) },
     files: isImage ? null : { root: place.root, data: basename(place.data), uid },
-    control: { stop: notForDumps, start: notForDumps },
+    control: { stop: notForDumps, start: notForDumps, replaced: notForDumps },
   };
 }
 

@@ -1,6 +1,6 @@
 /** Owns the dependencies of restores, which the actors of apps and of databases have in common. */
 import type { Destination } from '../../backups/destinations/destination.ts';
-import type { RestorerOf } from '../../backups/restores/restorer-of.ts';
+import type { Recover, RestorerOf } from '../../backups/restores/restorer-of.ts';
 
 export interface RestoreDeps {
   /** Where artifacts lie while they are restored: `<root>/<restore id>`. The folder is made when missing. */
@@ -19,6 +19,7 @@ export interface RestoreDeps {
     recoveryKey: string | null;
   };
   restorerOf: RestorerOf;
+  recover: Recover;
 }
 
 /** Ended restores of a target that are remembered. */
@@ -26,5 +27,8 @@ export const restoresKept = 50;
 /** A stored log is at most so old. */
 export const saveLogEveryMs = 250;
 export const progressEveryMs = 2_000;
+/** How often, and for how long, it is tried to end what a restore left that died: its server has to start. */
+export const recoverEveryMs = 1_000;
+export const recoverForMs = 5 * 60_000;
 /** How often it is looked whether work of the target has ended. */
 export const idlePollMs = 100;

@@ -10,6 +10,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { AppJson } from '../../backups/app-json.ts';
 import { sourceOf } from '../../backups/restores/artifact-kind.ts';
+import { Unsettled } from '../../backups/restores/failures.ts';
 import type { ServerControl } from '../../backups/targets.ts';
 import { pause } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
@@ -17,7 +18,7 @@ import type { DatabaseEngine, RestoreRunRecord } from '../../store/records/recor
 import { tables } from '../../store/records/tables.ts';
 import { checkArtifact, type CheckedArtifact } from './artifact-check.ts';
 import type { RestoreCore } from './core.ts';
-import { idlePollMs, progressEveryMs } from './deps.ts';
+import { idlePollMs, progressEveryMs, recoverEveryMs, recoverForMs } from './deps.ts';
 import type { RestoreRights } from './protocol.ts';
 
 /** What apps and databases do differently. */
@@ -45,7 +46,8 @@ export interface RestoreHost {
 export interface RestoreParts {
   core: RestoreCore;
   host: RestoreHost;
-  run: RestoreRunRecord;
+  /** As it is now. */
+  run: () => Readonly<RestoreRunRecord>;
   /** Where the artifact lies. */
   file: string;
   say: (line: string) => void;
@@ -66,12 +68,13 @@ const nobodyKnows =
 
 /** Rejects with why the data was not restored; the log says whose data is in place. */
 export async function replaceData(given: RestoreGiven, signal: AbortSignal): Promise<void> {
-  const { core, host, run, say, enter, rights } = given;
+  const { core, host, say, enter, rights } = given;
+  const { kind, targetId, backupRunId } = given.run();
   const { unpack, restorerOf } = core.deps.restores;
   let recoveryKey: string | null;
   let checked: CheckedArtifact;
   try {
-    recoveryKey = run.backupRunId === null ? given.recoveryKey : await fetchArtifact(given, signal);
+    recoveryKey = backupRunId === null ? given.recoveryKey : await fetchArtifact(given, signal);
     await enter('checking', signal);
     say('Checking the artifact.');
     const packed = progressing(given, 'Checked');
@@ -85,7 +88,6 @@ export async function replaceData(given: RestoreGiven, signal: AbortSignal): Pro
   try {
     await hold(given, signal);
     const control = controlOf(given, signal);
-    const { kind, targetId } = run;
     const restorer = await restorerOf({
       ...{ kind, targetId, artifact: checked.kind, control },
       isOwn: isOwn(given, checked),
@@ -94,11 +96,10 @@ export async function replaceData(given: RestoreGiven, signal: AbortSignal): Pro
     isTouched = true;
     say('Restoring the data.');
     const packed = progressing(given, 'Restored');
-    await restorer.restore(unpack(packed(signal), recoveryKey), say, signal);
+    const restoring = restorer.restore(unpack(packed(signal), recoveryKey), say, signal);
+    await settled(given, restoring, signal);
   } catch (error) {
     if (!isTouched) say(nothingTouched);
-    // What a restorer expects tells itself which state that left.
-    else if (!(error instanceof ServiceError)) say(nobodyKnows);
     throw error;
   }
   say(restoredInPlace);
@@ -109,27 +110,56 @@ export async function replaceData(given: RestoreGiven, signal: AbortSignal): Pro
 /** Somebody else may have put anything into an artifact; a dump of ours is known by its hash. */
 function isOwn({ core, run }: RestoreParts, { sha256 }: CheckedArtifact): boolean {
   if (sha256 === null) return false;
-  const all = core.deps.reader.list(tables.backupRuns, 'target', [run.targetId], {
+  const all = core.deps.reader.list(tables.backupRuns, 'target', [run().targetId], {
     limit: Infinity,
   });
   return all.some(({ dumpSha256 }) => dumpSha256 === sha256);
 }
 
+/** Rejects with why the data was not restored, and tells in the log whose data is in place. */
+async function settled(
+  parts: RestoreParts,
+  restoring: Promise<void>,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    await restoring;
+  } catch (error) {
+    // What a restorer expects tells itself which state that left.
+    if (error instanceof ServiceError) throw error;
+    const data = error instanceof Unsettled ? await recoverData(parts, signal) : nobodyKnows;
+    if (data === restoredInPlace) return;
+    parts.say(data);
+    throw error instanceof Unsettled ? error.cause : error;
+  }
+}
+
+/** Whether a restore that died in it may have changed its target. */
+export function isTouching({ phase }: Pick<RestoreRunRecord, 'phase'>): boolean {
+  return phase === 'replacing' || phase === 'replaced';
+}
+
 /** Brings the target of a restore that died into a state that can be told; the sentence that tells it. */
 export async function recoverData(parts: RestoreParts, signal: AbortSignal): Promise<string> {
-  const { core, run, say } = parts;
-  if (run.phase !== 'replacing') return nothingTouched;
-  try {
-    const { kind, targetId } = run;
-    const control = controlOf(parts, signal);
-    const of = { kind, targetId, artifact: null, isOwn: false, control };
-    const restorer = await core.deps.restores.restorerOf(of);
-    const data = await restorer.recover?.(say, signal);
-    if (data == null) return nobodyKnows;
-    return data === 'previous' ? previousInPlace : restoredInPlace;
-  } catch (error) {
-    core.deps.logger.error({ restore: run.id, err: error }, 'restore_not_recovered');
-    return nobodyKnows;
+  const { core } = parts;
+  const { clock } = core.deps;
+  const untilMs = clock.now() + recoverForMs;
+  for (;;) {
+    const run = parts.run();
+    if (!isTouching(run)) return nothingTouched;
+    try {
+      const { kind, targetId, phase } = run;
+      const of = { kind, targetId, control: controlOf(parts, signal) };
+      const isReplaced = phase === 'replaced';
+      const data = await core.deps.restores.recover({ ...of, isReplaced }, signal);
+      if (data === null) return nobodyKnows;
+      return data === 'previous' ? previousInPlace : restoredInPlace;
+    } catch (error) {
+      signal.throwIfAborted();
+      core.deps.logger.error({ restore: run.id, err: error }, 'restore_not_recovered');
+      if (clock.now() >= untilMs) return nobodyKnows;
+    }
+    await pause(clock, recoverEveryMs, signal);
   }
 }
 
@@ -137,7 +167,7 @@ export async function recoverData(parts: RestoreParts, signal: AbortSignal): Pro
 async function fetchArtifact(parts: RestoreParts, signal: AbortSignal): Promise<string | null> {
   const { core, run, file, say } = parts;
   const { reader, restores } = core.deps;
-  const backup = reader.get(tables.backupRuns, run.backupRunId ?? '');
+  const backup = reader.get(tables.backupRuns, run().backupRunId ?? '');
   if (backup?.key == null) throw new ServiceError('ARTIFACT_GONE', 'The backup was deleted.');
   const { destination, recoveryKey } = restores.openPlace(backup.destinationId);
   if (backup.encrypted && recoveryKey === null) {
@@ -178,7 +208,7 @@ async function hold({ core, host, say }: RestoreParts, signal: AbortSignal): Pro
   }
 }
 
-function controlOf({ core, host }: RestoreParts, signal: AbortSignal): ServerControl {
+function controlOf({ core, host, enter }: RestoreParts, signal: AbortSignal): ServerControl {
   const { context, deps } = core;
   return {
     stop: async () => {
@@ -188,6 +218,7 @@ function controlOf({ core, host }: RestoreParts, signal: AbortSignal): ServerCon
       }
     },
     start: () => host.start(signal),
+    replaced: () => enter('replaced', signal),
   };
 }
 

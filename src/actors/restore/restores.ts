@@ -20,7 +20,7 @@ import { sentenceOf } from '../workload/work-failed.ts';
 import type { RestoreCore } from './core.ts';
 import { restoresKept, saveLogEveryMs } from './deps.ts';
 import type { RestoreProtocol, RestoreRights } from './protocol.ts';
-import { type RestoreHost, recoverData, replaceData } from './restore-work.ts';
+import { isTouching, type RestoreHost, recoverData, replaceData } from './restore-work.ts';
 
 interface Current {
   run: RestoreRunRecord;
@@ -82,10 +82,10 @@ export class Restores {
     for (const run of deps.reader.list(tables.restoreRuns, 'open', [id])) {
       const current = this.#currentOf(run);
       this.#current = current;
-      if (run.phase === 'replacing') this.#core.hold();
+      if (isTouching(run)) this.#core.hold();
       context.work(`restore:${run.id}`, async (signal) => {
-        const data = await recoverData(this.#partsOf(current), signal);
-        if (context.ended) return;
+        const data = await recoverData(this.#partsOf(current), signal).catch(() => null);
+        if (data === null || context.ended) return;
         await this.#removeFile(run.id);
         await context.report(() => {
           this.#say(current, data);
@@ -172,7 +172,7 @@ export class Restores {
     return {
       core: this.#core,
       host: this.#host,
-      run: current.run,
+      run: () => current.run,
       file: this.#fileOf(current.run.id),
       say: (line: string) => this.#say(current, line),
       enter: (phase: RestoreRunRecord['phase'], signal: AbortSignal) =>

@@ -8,7 +8,7 @@
 import { chmod, chown, lstat, mkdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 
-import { recoverSwap } from '../../backups/restores/folder-swap.ts';
+import { ensureLive } from '../../backups/restores/folder-swap.ts';
 
 /** The folders of an app or a database. Its own folders are 0700 and belong to it. */
 export class OwnedFolders {
@@ -36,7 +36,7 @@ export class OwnedFolders {
   protected async makeAll(ours: string, theirs: readonly string[] = []): Promise<void> {
     for (const folder of [this.root, ours]) await makeOurs(folder, this.uid);
     // A restore may have been cut off while its data took the place of this.
-    await recoverSwap({ root: this.root, data: basename(this.data), uid: this.uid });
+    await ensureLive({ root: this.root, data: basename(this.data), uid: this.uid });
     for (const folder of [this.data, this.home, this.temp, ...theirs]) {
       await makeTheirs(folder, this.uid);
     }

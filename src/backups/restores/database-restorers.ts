@@ -1,10 +1,12 @@
-/** Owns which restorer an artifact has. */
+/** Owns which restorer an artifact has, and what ends a restore of its engine that was cut off. */
 import { ServiceError } from '../../lib/errors.ts';
+import type { DatabaseEngine } from '../../store/records/records.ts';
 import type { DatabaseTarget } from '../targets.ts';
-import { mariadbRestorer } from './mariadb-restorer.ts';
+import { mariadbRestorer, recoverMariadb } from './mariadb-restorer.ts';
 import { postgresFilesRestorer } from './postgres-files-restorer.ts';
-import { postgresDumpRestorer } from './postgres-restorer.ts';
+import { postgresDumpRestorer, recoverPostgres } from './postgres-restorer.ts';
 import { redisRestorer } from './redis-restorer.ts';
+import type { SwapState } from './restorer-of.ts';
 import type { Restorer } from './restorer.ts';
 import { unfit } from './failures.ts';
 
@@ -41,4 +43,40 @@ export function databaseRestorer(target: DatabaseTarget, { ending, isOwn }: Arti
       );
   }
   throw unfit('The artifact is of another engine.');
+}
+
+export interface DatabaseRecovering {
+  engine: DatabaseEngine;
+  isReplaced: boolean;
+  /** Starts its server where that does not run. */
+  target: () => Promise<DatabaseTarget>;
+  signal: AbortSignal;
+}
+
+/** See `Recover`. Folders that were exchanged are back already. */
+export async function recoverDatabase(of: DatabaseRecovering): Promise<SwapState> {
+  const { engine, isReplaced } = of;
+  switch (engine) {
+    case 'POSTGRES':
+    case 'MARIADB':
+    case 'MYSQL': {
+      const state = recoverBeside(of);
+      if (!isReplaced) return await state;
+      // What is beside the live database the next restore removes, too.
+      await state.catch(() => undefined);
+      return 'restored';
+    }
+    case 'REDIS':
+      return isReplaced ? 'restored' : 'previous';
+    case 'MONGODB':
+    case 'CLICKHOUSE':
+      return isReplaced ? 'restored' : null;
+  }
+}
+
+async function recoverBeside({ engine, target, signal }: DatabaseRecovering): Promise<SwapState> {
+  const server = await target();
+  return engine === 'POSTGRES'
+    ? await recoverPostgres(server)
+    : await recoverMariadb(server, signal);
 }

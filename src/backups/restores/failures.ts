@@ -16,6 +16,17 @@ export function notPutBack(error: unknown, where: string): ServiceError {
   return told(error, `The previous data could not be put back: ${where}.`);
 }
 
+/** What the restorer left is not known, or cannot be undone now: `Recover` has to. */
+export class Unsettled extends Error {
+  override readonly name = 'Unsettled';
+  override readonly cause: unknown;
+
+  constructor(cause: unknown) {
+    super('Cannot tell what a restore left: its server is gone');
+    this.cause = cause;
+  }
+}
+
 export function unfit(sentence: string): ServiceError {
   return new ServiceError('ARTIFACT_UNFIT', sentence);
 }

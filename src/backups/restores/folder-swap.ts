@@ -2,9 +2,10 @@
  * Owns putting folders in the place of those that programs use, with the old ones kept until the programs are
  * well with the new ones.
  *
- * 1. All names of a folder lie in a folder of ours. At any moment the old one has its own name or that of the
- *    outgoing one: `recoverSwap` puts it back behind a crash.
- * 2. The programs are ended for the exchange alone; the new folders are whole before.
+ * 1. All names of a folder lie in a folder of ours. At any moment the old one is whole under its own name or
+ *    that of the outgoing one, until `control.replaced` has resolved.
+ * 2. Behind a crash before that, `recoverSwap` puts the old ones back; behind a later one it removes them.
+ * 3. The programs are ended for the exchange alone; the new folders are whole before.
  */
 import { chmod, mkdir, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -22,6 +23,8 @@ export interface Swap {
 const liveOf = ({ root, data }: OwnFolder): string => join(root, data);
 const incomingOf = (place: OwnFolder): string => `${liveOf(place)}-incoming`;
 const outgoingOf = (place: OwnFolder): string => `${liveOf(place)}-outgoing`;
+/** An outgoing one that is not needed any more, whole or in part. */
+const leavingOf = (place: OwnFolder): string => `${liveOf(place)}-leaving`;
 
 /**
  * `fill` is given the paths of empty folders of ours, in the order of `places`. Rejects with a ServiceError
@@ -33,6 +36,7 @@ export async function swapFolders(
 ): Promise<void> {
   try {
     for (const place of places) {
+      await removeOutgoing(place);
       await removeTree(incomingOf(place));
       await mkdir(incomingOf(place), { mode: 0o700 });
     }
@@ -50,18 +54,18 @@ export async function swapFolders(
     await control.stop();
     for (const place of places) await exchange(place);
     await control.start();
+    await control.replaced();
   } catch (error) {
     log('It is not well with the new data. The previous data is put back.');
     await bringBack(places, control, error);
     throw putBack(error);
   }
-  await removeAll(places.map(outgoingOf)).catch(() =>
-    log('The previous data could not be removed yet.'),
-  );
+  for (const place of places) {
+    await removeOutgoing(place).catch(() => log('The previous data could not be removed yet.'));
+  }
 }
 
 async function exchange(place: OwnFolder): Promise<void> {
-  await removeTree(outgoingOf(place));
   await rename(liveOf(place), outgoingOf(place));
   await rename(incomingOf(place), liveOf(place));
 }
@@ -73,12 +77,7 @@ async function bringBack(
 ): Promise<void> {
   try {
     await control.stop();
-    for (const place of places) {
-      if (!(await isThere(outgoingOf(place)))) continue;
-      await removeTree(liveOf(place));
-      await recoverSwap(place);
-    }
-    await removeAll(places.map(incomingOf));
+    for (const place of places) await recoverSwap(place, false);
     await control.start();
   } catch (error) {
     throw notPutBack(cause, `it does not start with it either (${String(error)})`);
@@ -86,18 +85,36 @@ async function bringBack(
 }
 
 /**
- * To be called before the program is started: behind a crash within an exchange the old folder comes back. Tells
- * which of both is live then; null: nothing is left that tells.
+ * To be called before a program is started: behind a crash within an exchange the old folder comes back. The
+ * new one stays where it took its place.
  */
-export async function recoverSwap(place: OwnFolder): Promise<'previous' | 'restored' | null> {
-  const [hasLive, hasOutgoing] = [await isThere(liveOf(place)), await isThere(outgoingOf(place))];
-  const hasIncoming = await isThere(incomingOf(place));
-  if (!hasLive && hasOutgoing) {
+export async function ensureLive(place: OwnFolder): Promise<void> {
+  const isMissing = !(await isThere(liveOf(place)));
+  if (isMissing && (await isThere(outgoingOf(place)))) {
     await rename(outgoingOf(place), liveOf(place));
-    return 'previous';
   }
-  if (hasOutgoing && !hasIncoming) return 'restored';
-  return hasIncoming ? 'previous' : null;
+}
+
+/** Whether `recoverSwap` takes a folder out of its place, for which its program has to be ended. */
+export function isSwapped(place: OwnFolder): Promise<boolean> {
+  return isThere(outgoingOf(place));
+}
+
+/** Ends an exchange that a crash cut off. `isReplaced`: the new folder stays; else the old one comes back. */
+export async function recoverSwap(place: OwnFolder, isReplaced: boolean): Promise<void> {
+  if (!isReplaced && (await isThere(outgoingOf(place)))) {
+    await removeTree(liveOf(place));
+    await rename(outgoingOf(place), liveOf(place));
+  }
+  await removeOutgoing(place);
+  await removeTree(incomingOf(place));
+}
+
+/** A part of an old folder must not look like all of it. */
+async function removeOutgoing(place: OwnFolder): Promise<void> {
+  await removeTree(leavingOf(place));
+  if (await isThere(outgoingOf(place))) await rename(outgoingOf(place), leavingOf(place));
+  await removeTree(leavingOf(place));
 }
 
 async function removeAll(paths: readonly string[]): Promise<void> {

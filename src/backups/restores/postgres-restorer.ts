@@ -1,6 +1,6 @@
 /**
  * Owns the way back of a dump of PostgreSQL: into a database beside the live one, as its own user, who is no
- * superuser. When all is there the two change their names at once.
+ * superuser. When all is there the two change their names at once, in one transaction.
  *
  * `pg_restore` only speaks SQL: nothing in a dump makes it run a program.
  */
@@ -18,7 +18,7 @@ import {
   quoted,
 } from '../postgres-client.ts';
 import type { DatabaseTarget } from '../targets.ts';
-import { untouched } from './failures.ts';
+import { Unsettled, untouched } from './failures.ts';
 import type { Restorer } from './restorer.ts';
 
 /** No database of a user has such a name. */
@@ -43,12 +43,13 @@ export function postgresDumpRestorer(target: DatabaseTarget): Restorer {
         const env = postgresEnvironment(target, incoming);
         await feed(target, { command, env }, bytes, signal);
         signal.throwIfAborted();
-        log('It takes the place of the live one.');
-        await asAdmin(target, (client) => exchange(client, target));
       } catch (error) {
         await asAdmin(target, (client) => drop(client, incoming)).catch(() => undefined);
         throw untouched(error);
       }
+      log('It takes the place of the live one.');
+      await exchangeOrNot(target);
+      await target.control.replaced();
       // What is left of it, the next restore removes.
       await asAdmin(target, (client) => drop(client, outgoing)).catch(() =>
         log('The previous database could not be removed yet.'),
@@ -57,12 +58,45 @@ export function postgresDumpRestorer(target: DatabaseTarget): Restorer {
   };
 }
 
+/** See `Recover`. */
+export function recoverPostgres(target: DatabaseTarget): Promise<'previous' | 'restored'> {
+  return asAdmin(target, async (client) => {
+    const state = await stateOf(client);
+    if (state === 'restored') await target.control.replaced();
+    // In this order what is left tells the same.
+    for (const name of [outgoing, incoming]) await drop(client, name);
+    return state;
+  });
+}
+
+async function exchangeOrNot(target: DatabaseTarget): Promise<void> {
+  try {
+    await asAdmin(target, (client) => exchange(client, target));
+  } catch (error) {
+    // The server may have ended with its answer.
+    const state = await recoverPostgres(target).catch(() => {
+      throw new Unsettled(error);
+    });
+    if (state === 'previous') throw untouched(error);
+  }
+}
+
+/** Whose data is live. An exchange that is not over is waited for. */
+async function stateOf(client: Client): Promise<'previous' | 'restored'> {
+  await client.query('BEGIN; LOCK TABLE pg_database IN SHARE MODE');
+  const statement = 'SELECT datname FROM pg_database WHERE datname IN ($1, $2)';
+  const { rows } = await client.query<{ datname: string }>(statement, [incoming, outgoing]);
+  await client.query('COMMIT');
+  const names = new Set(rows.map(({ datname }) => datname));
+  return names.has(outgoing) && !names.has(incoming) ? 'restored' : 'previous';
+}
+
 function asAdmin<T>(target: DatabaseTarget, work: (client: Client) => Promise<T>): Promise<T> {
   return asPostgresAdmin(target, postgresAdmin, 'RESTORE_FAILED', work);
 }
 
 async function makeIncoming(client: Client, { username }: DatabaseTarget): Promise<void> {
-  await drop(client, incoming);
+  for (const name of [outgoing, incoming]) await drop(client, name);
   const name = quoted(incoming);
   await client.query(`CREATE DATABASE ${name} OWNER ${quoted(username)} TEMPLATE template0`);
   await client.query(`REVOKE ALL ON DATABASE ${name} FROM PUBLIC`);
@@ -76,7 +110,6 @@ function ownsSchema(target: DatabaseTarget): Promise<unknown> {
 /** All or nothing: a cut leaves both names as they were. */
 async function exchange(client: Client, target: DatabaseTarget): Promise<void> {
   const { databaseName } = target;
-  await drop(client, outgoing);
   const renamed = new AbortController();
   // Whoever is connected keeps it from being renamed. While that waits, nobody else is let in.
   const ending = asAdmin(target, (other) => endOthers(other, databaseName, renamed.signal)).catch(

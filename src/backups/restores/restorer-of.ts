@@ -5,23 +5,27 @@ import type { ArtifactKind } from './artifact-kind.ts';
 import type { Restorer } from './restorer.ts';
 
 export interface RestoreOf extends BackupTarget {
-  /** Of the artifact; null in `recover`. */
-  artifact: ArtifactKind | null;
+  /** Of the artifact. */
+  artifact: ArtifactKind;
   /** Whether this instance dumped it from this target, as hashes show. */
   isOwn: boolean;
   control: ServerControl;
 }
 
+/** Throws what keeps the target from being restored, such as NOT_RUNNING or ENGINE_NOT_AVAILABLE. */
+export type RestorerOf = (of: RestoreOf) => Restorer | Promise<Restorer>;
+
+export interface RecoverOf extends BackupTarget {
+  control: ServerControl;
+  /** Whether `replaced` was called: then the restored data stays. */
+  isReplaced: boolean;
+}
+
 /** Null: nothing tells. */
 export type SwapState = 'previous' | 'restored' | null;
 
-export interface RecoveringRestorer extends Restorer {
-  /**
-   * After a process that died within `restore`: puts the target into one of both states, and tells which.
-   * Absent: it cannot.
-   */
-  recover?(log: (line: string) => void, signal: AbortSignal): Promise<SwapState>;
-}
-
-/** Throws what keeps the target from being restored, such as NOT_RUNNING or ENGINE_NOT_AVAILABLE. */
-export type RestorerOf = (of: RestoreOf) => RecoveringRestorer | Promise<RecoveringRestorer>;
+/**
+ * Behind a death within `Restorer.restore`, of this process or of a server: brings the target into one of both
+ * states, whole, and tells which. Rejects when it cannot now; may be repeated.
+ */
+export type Recover = (of: RecoverOf, signal: AbortSignal) => Promise<SwapState>;

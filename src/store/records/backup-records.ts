@@ -100,10 +100,10 @@ export interface BackupScheduleRecord extends BackupTarget {
 export type RestoreRunStatus = 'running' | 'success' | 'failed';
 
 /**
- * How far a restore is. Before `replacing` nothing of the target was touched; after a death in it, nobody
- * knows whose data is in place.
+ * How far a restore is. Before `replacing` nothing of the target was touched. From `replaced` on the restored
+ * data stays; after a death before that the previous data is put back.
  */
-export type RestorePhase = 'receiving' | 'checking' | 'replacing' | 'ended';
+export type RestorePhase = 'receiving' | 'checking' | 'replacing' | 'replaced' | 'ended';
 
 export interface RestoreRunRecord extends BackupTarget {
   id: string;

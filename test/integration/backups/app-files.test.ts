@@ -6,12 +6,13 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 
 import { type AppParts, appRestorer } from '../../../src/backups/restores/app-restorer.ts';
-import { recoverSwap } from '../../../src/backups/restores/folder-swap.ts';
+import { ensureLive, recoverSwap, swapFolders } from '../../../src/backups/restores/folder-swap.ts';
 import { appSource } from '../../../src/backups/sources/app-source.ts';
 import { tarEnd, tarHeaders } from '../../../src/backups/tar/tar-header.ts';
 import { textEntry } from '../../../src/backups/tar/tar-tree.ts';
 import type { AppVolume } from '../../../src/backups/targets.ts';
 import { collected, pieces } from '../../support/database-server.ts';
+import { cutOff } from '../../support/cut-off.ts';
 import { needs } from '../../support/programs.ts';
 import { tempDir } from '../../support/runner.ts';
 
@@ -52,6 +53,10 @@ describe('files of an app', () => {
       start: () => {
         steps.push('start');
         return Promise.resolve().then(() => starts());
+      },
+      replaced: () => {
+        steps.push('replaced');
+        return Promise.resolve();
       },
     };
     const received = (came: AppParts): Promise<void> => {
@@ -97,7 +102,7 @@ describe('files of an app', () => {
     assert.deepEqual(parts?.settings, { name: 'Shop' });
     assert.equal(parts.upload?.filename, 'shop.tar.gz');
     assert.equal(fs.readFileSync(join(root, 'came'), 'utf8'), 'archive');
-    assert.deepEqual(steps, ['stop', 'start']);
+    assert.deepEqual(steps, ['stop', 'start', 'replaced']);
     assert.deepEqual(fs.readdirSync(root).sort(), ['blob', 'came', 'data']);
     assert.equal(missed, 0);
   });
@@ -206,13 +211,53 @@ describe('files of an app', () => {
     assert.equal(fs.readFileSync(join(data, 'kept'), 'utf8'), 'newer');
   });
 
-  it('come back behind a crash within the exchange', async () => {
+  it('are the old ones or the new ones, whole, wherever a crash cuts their exchange off', async () => {
+    const states = { old: ['/a b2xk', '/b/c b2xk'], new: ['/a bmV3', '/d/e bmV3'] };
+    const found = new Set<string>();
+    for (let at = 1, isCut = true; isCut; at++) {
+      fs.rmSync(root, { recursive: true });
+      write('a', 'old');
+      write('b/c', 'old');
+      const state = { isReplaced: false };
+      const control = {
+        stop: () => Promise.resolve(),
+        start: () => Promise.resolve(),
+        replaced: () => {
+          state.isReplaced = true;
+          return Promise.resolve();
+        },
+      };
+      const swap = { places: [volume.folder], control, log: () => undefined };
+      isCut = await cutOff(at, () =>
+        swapFolders(swap, async ([path = '']) => {
+          await fs.promises.writeFile(join(path, 'a'), 'new');
+          await fs.promises.mkdir(join(path, 'd'));
+          await fs.promises.writeFile(join(path, 'd/e'), 'new');
+        }),
+      );
+      // The recovery may be cut off, too.
+      for (
+        let then = 1;
+        await cutOff(then, () => recoverSwap(volume.folder, state.isReplaced));
+        then++
+      );
+      const expected = state.isReplaced ? 'new' : 'old';
+      found.add(expected);
+      const files = seen().filter((line) => !line.endsWith(' /'));
+      assert.deepEqual(files, states[expected], `cut off at ${String(at)}`);
+      assert.deepEqual(fs.readdirSync(root), ['data'], `cut off at ${String(at)}`);
+    }
+    assert.deepEqual([...found], ['old', 'new']);
+  });
+
+  it('are there for a start behind a crash, whichever they are', async () => {
     write('kept', 'yes');
     fs.renameSync(data, join(root, 'data-outgoing'));
-    await recoverSwap(volume.folder);
+    await ensureLive(volume.folder);
     assert.deepEqual(seen(), ['/kept eWVz']);
-    await recoverSwap(volume.folder);
-    assert.deepEqual(fs.readdirSync(root), ['data']);
+    fs.mkdirSync(join(root, 'data-outgoing'));
+    await ensureLive(volume.folder);
+    assert.deepEqual(seen(), ['/kept eWVz']);
   });
 
   it('take little memory, however many they are', async () => {

@@ -6,12 +6,16 @@ import { after, before, describe, it } from 'node:test';
 import pg from 'pg';
 
 import { postgresFilesRestorer } from '../../../src/backups/restores/postgres-files-restorer.ts';
-import { postgresDumpRestorer } from '../../../src/backups/restores/postgres-restorer.ts';
+import {
+  postgresDumpRestorer,
+  recoverPostgres,
+} from '../../../src/backups/restores/postgres-restorer.ts';
 import { databaseSource } from '../../../src/backups/sources/database-sources.ts';
 import { tarEnd, tarHeaders } from '../../../src/backups/tar/tar-header.ts';
 import { textEntry } from '../../../src/backups/tar/tar-tree.ts';
 import { collected, databaseServer, pieces } from '../../support/database-server.ts';
 import type { DatabaseServer } from '../../support/database-server.ts';
+import { eventually } from '../../support/eventually.ts';
 import { needs } from '../../support/programs.ts';
 
 const never = new AbortController().signal;
@@ -102,6 +106,49 @@ describe(
         await assert.rejects(restore(bad), /The data is as it was\.$/);
         assert.deepEqual(await sum(), first);
       }
+    });
+
+    const databases = async (): Promise<string[]> => {
+      const rows = await query(server, 'SELECT datname AS n FROM pg_database ORDER BY 1');
+      return rows.map((row) => (row as { n: string }).n);
+    };
+
+    it('is known behind a crash as what it is, and leaves nothing beside it', async () => {
+      const bytes = await dumped();
+      const first = await sum();
+      await query(server, 'DELETE FROM teas WHERE id > 100');
+      const { target } = server;
+      const cut = (): Promise<void> => Promise.reject(new Error('cut off'));
+      const cutOff = { ...target, control: { ...target.control, replaced: cut } };
+      const restoring = postgresDumpRestorer(cutOff).restore(pieces(bytes), () => undefined, never);
+      await assert.rejects(restoring, /cut off/);
+      // As long as that is not told on, it tells the same.
+      await assert.rejects(recoverPostgres(cutOff), /cut off/);
+      assert.equal(await recoverPostgres(target), 'restored');
+      assert.deepEqual(await sum(), first);
+      assert.deepEqual(await databases(), ['postgres', 'shop', 'template0', 'template1']);
+    });
+
+    it('waits behind a crash for an exchange that the server still works at', async () => {
+      const first = await sum();
+      const { target } = server;
+      const { port, socket, adminPassword: password } = target;
+      const left = new pg.Client({ host: socket ?? '', port, user: 'postgres', password });
+      left.on('error', () => undefined);
+      await left.connect();
+      await left.query('CREATE DATABASE "gangway-incoming"');
+      await left.query('BEGIN; ALTER DATABASE shop RENAME TO "gangway-outgoing"');
+      await left.query('ALTER DATABASE "gangway-incoming" RENAME TO shop');
+      const recovering = recoverPostgres(target);
+      await eventually('it waits', async () => {
+        const { rows } = await left.query('SELECT FROM pg_locks WHERE NOT granted');
+        return rows.length === 1;
+      });
+      await left.query('ROLLBACK');
+      await left.end();
+      assert.equal(await recovering, 'previous');
+      assert.deepEqual(await sum(), first);
+      assert.deepEqual(await databases(), ['postgres', 'shop', 'template0', 'template1']);
     });
 
     it('tells no password when a client fails', async () => {

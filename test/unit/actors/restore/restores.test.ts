@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import type { RestoreProtocol } from '../../../../src/actors/restore/protocol.ts';
+import { Unsettled } from '../../../../src/backups/restores/failures.ts';
 import { ServiceError } from '../../../../src/lib/errors.ts';
 import type { BackupRunRecord, RestoreRunRecord } from '../../../../src/store/records/records.ts';
 import { put } from '../../../../src/store/records/table.ts';
@@ -61,7 +62,7 @@ describe('restores of a database', () => {
     const run = await restored(gzipSync(dump));
     assert.deepEqual([run.status, run.error, run.phase], ['success', null, 'ended']);
     assert.equal(place.restores.restored[0]?.text, dump);
-    assert.equal(place.restores.restored[0].of.artifact?.form, 'dump');
+    assert.equal(place.restores.restored[0].of.artifact.form, 'dump');
     assert.deepEqual(readdirSync(place.restores.root), []);
     assert.ok(run.log.includes('The restored data is in place.'), run.log.join('\n'));
     assert.equal(place.record(id).status, 'running');
@@ -156,6 +157,23 @@ describe('restores of a database', () => {
     assert.ok(!JSON.stringify(lost).includes('a bug'));
   });
 
+  it('ends what a server left that died, as soon as that is back', async () => {
+    const states = ['previous', 'restored'] as const;
+    for (const state of states) {
+      place.restores.onRestore = () => {
+        throw new Unsettled(new ServiceError('RESTORE_FAILED', 'The server ended.'));
+      };
+      place.restores.recover = async ({ control }) => {
+        await control.start();
+        return state;
+      };
+      const run = await restored(gzipSync(dump));
+      const error = state === 'previous' ? 'The server ended. (RESTORE_FAILED)' : null;
+      assert.equal(run.error, error);
+      assert.equal(run.log.at(-1), `The ${state} data is in place.`);
+    }
+  });
+
   it('keeps a recovery key in no record and no line of the log', async () => {
     const key = 'AGE-SECRET-KEY-1THEKEY';
     const restoreId = await begin(gzipSync(dump));
@@ -198,11 +216,33 @@ describe('restores of a database', () => {
     const replacing = await begin(gzipSync(dump));
     await commit(replacing);
     await eventually('the restorer', () => record(replacing).phase === 'replacing');
-    place.restores.recover = () => Promise.resolve('previous');
+    const told: boolean[] = [];
+    place.restores.recover = ({ isReplaced }) => {
+      told.push(isReplaced);
+      // Its server has to start first.
+      return told.length === 1 ? Promise.reject(new Error('gone')) : Promise.resolve('previous');
+    };
     await place.crash();
     await place.ask(id, { type: 'wake' });
     const second = await ended(replacing);
     assert.match(second.error ?? '', /The previous data is in place\./);
+    assert.ok(second.log.includes('The previous data is in place.'));
+    assert.deepEqual(told, [false, false]);
+
+    place.restores.onRestore = async ({ control }, _log, signal) => {
+      await control.replaced();
+      await new Promise((_resolve, reject) => {
+        signal.addEventListener('abort', () => reject(new Error('gone')));
+      });
+    };
+    const replaced = await begin(gzipSync(dump));
+    await commit(replaced);
+    await eventually('it is replaced', () => record(replaced).phase === 'replaced');
+    place.restores.recover = ({ isReplaced }) => Promise.resolve(isReplaced ? 'restored' : null);
+    await place.crash();
+    await place.ask(id, { type: 'wake' });
+    const third = await ended(replaced);
+    assert.match(third.error ?? '', /The restored data is in place\./);
     place.restores.onRestore = () => undefined;
     await place.until(id, 'running');
     assert.equal((await restored(gzipSync(dump))).status, 'success');
