@@ -59,6 +59,8 @@ export interface GatewayOptions {
   trustedProxies?: readonly string[];
   /** The address where people reach us. Without it we are known by addresses and `localhost` only. */
   publicUrl?: () => string;
+  /** Whether who asks over loopback, at this port, is no app of the machine. Absent: it does not matter. */
+  ownerAlone?: (port: number) => boolean;
   metrics?: Metrics;
   clock?: Clock;
   /** Whether constant answers are logged too, at debug level; that costs a third of their speed. */
@@ -94,6 +96,8 @@ export class Gateway {
   #uws: Uws | undefined;
   #listenSocket: ListenSocket | undefined;
   #requests = 0;
+  /** Where it listens. */
+  #port = 0;
   #draining: Promise<void> | undefined;
   // What #isPlain found in the fields of a request.
   #hosts = 0;
@@ -148,7 +152,8 @@ export class Gateway {
     this.#listenSocket = listening;
     this.#phase = 'serving';
     this.#inFlight.watch(shortestMs(this.limits));
-    return { port: this.#uws.us_socket_local_port(listening) };
+    this.#port = this.#uws.us_socket_local_port(listening);
+    return { port: this.#port };
   }
 
   drain(): Promise<void> {
@@ -327,6 +332,7 @@ export class Gateway {
       blocks: new HeadBlocks(),
       trusted: networks(this.#options.trustedProxies ?? []),
       namesUs: (host) => namesUs(host, this.#options.publicUrl?.() ?? ''),
+      ownerAlone: () => this.#options.ownerAlone?.(this.#port) ?? true,
       answered: (exchange, ending) => {
         this.#answered(exchange, ending);
       },

@@ -31,6 +31,7 @@ import { backupLimits, Transfers } from '../gateway/transports/transfers.ts';
 import { uploadRoutes } from '../gateway/transports/upload.ts';
 import type { Graphql } from '../graphql/graphql.ts';
 import { systemClock } from '../lib/clock.ts';
+import { hasStrangers } from '../lib/processes/strangers.ts';
 import type { Tally } from '../lib/tally.ts';
 import type { Core } from './core.ts';
 import { proveKey } from './restores.ts';
@@ -133,6 +134,8 @@ export class Front {
       },
       trustedProxies: config.trustedProxies,
       publicUrl: core.publicUrl,
+      // Loopback gives a right only as long as nobody has set the instance up.
+      ownerAlone: (port) => !core.needsSetup() || !hasStrangers(port),
       metrics,
       logConstant: config.logLevel === 'debug',
       setVariable,

@@ -4,7 +4,8 @@
  * 1. `X-Forwarded-For` and `X-Forwarded-Proto` count only from a peer inside the trusted networks;
  *    the chain is read from the right, and the first address outside them is the client.
  * 2. A request counts as coming from this machine when its peer is on it, no header shows that a proxy,
- *    trusted or not, passes it on, and its Host names us (`own-host.ts`).
+ *    trusted or not, passes it on, and its Host names us (`own-host.ts`). That no app of the machine sent it is
+ *    the exchange's to see.
  */
 import { isIP } from 'node:net';
 

@@ -66,6 +66,8 @@ export interface ExchangeHost<E> extends FailureHost, AddressRules {
   /** For all open streams. */
   readonly writes: CorkedWrites;
   newRequestId(): string;
+  /** Whether no app of this machine has a connection to us over loopback, as far as that matters now. */
+  ownerAlone(): boolean;
   /** The answer is complete, or the client has left. */
   answered(exchange: E, ending: Ending): void;
   /** The response object is gone. */

@@ -102,7 +102,7 @@ export class HttpExchange extends BaseExchange {
   }
 
   get fromLoopback(): boolean {
-    return this.#known().fromLoopback;
+    return this.#known().fromLoopback && this.#isOwners();
   }
 
   get secure(): boolean {
@@ -274,6 +274,12 @@ export class HttpExchange extends BaseExchange {
       case 'over':
         return;
     }
+  }
+
+  /** What the client has cut off stands in no table any more: that it was there is asked behind the look. */
+  #isOwners(): boolean {
+    if (this.aborted || this.#state !== 'waiting' || !this.#host.ownerAlone()) return false;
+    return this.#response.getRemoteAddress().byteLength > 0;
   }
 
   #known(): ClientAddress {

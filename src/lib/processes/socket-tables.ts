@@ -13,6 +13,16 @@ const [turnPages, allPages] = [16, 8192];
 
 /** Of a file such as `/proc/net/tcp`: texts of whole lines. Nothing behind what is asked for is read. */
 export async function* tablePages(file: string): AsyncGenerator<string, void> {
+  let pages = 0;
+  for (const text of pagesNow(file)) {
+    yield text;
+    if (++pages === allPages) return;
+    if (pages % turnPages === 0) await setImmediate();
+  }
+}
+
+/** All of it in one turn: who looks bounds it. */
+export function* pagesNow(file: string): Generator<string, void> {
   let fd: number;
   try {
     fd = fs.openSync(file, 'r');
@@ -21,15 +31,13 @@ export async function* tablePages(file: string): AsyncGenerator<string, void> {
   }
   try {
     const page = Buffer.allocUnsafe(pageBytes);
-    let rest = '';
-    for (let pages = 1; pages <= allPages; pages++) {
+    for (let rest = ''; ;) {
       const bytes = readPage(fd, page);
       if (bytes === 0) return;
       const text = rest + page.toString('latin1', 0, bytes);
       const end = text.lastIndexOf('\n') + 1;
       rest = text.slice(end);
       yield text.slice(0, end);
-      if (pages % turnPages === 0) await setImmediate();
     }
   } finally {
     fs.closeSync(fd);
