@@ -20,16 +20,20 @@ describe('the layers of isolation of the process driver', () => {
   const start = () =>
     place.driver.start(specOf({ id: 'app-1', command: sh('sleep 1000'), kind: 'service' }));
 
-  it('are told by a runner that is started for it, and ends by itself', async () => {
-    await place.driver.open();
-    const [layers] = await Promise.all([place.driver.isolation?.(), place.driver.isolation?.()]);
+  it('are told by a runner that is started for it, and ends by itself', async (t) => {
+    const logger = memoryLogger();
+    const driver = place.open({ logger });
+    t.after(() => driver.close());
+    await driver.open();
+    const [layers] = await Promise.all([driver.isolation?.(), driver.isolation?.()]);
+    assert.equal(logger.events.filter(({ event }) => event === 'runner_started').length, 1);
     assert.deepEqual(
       layers?.map(({ layer }) => layer),
       isolationLayers,
     );
     const pid = await runnerPid(place.dataDir);
     await until('it has ended', () => pid !== undefined && !isAlive(pid));
-    assert.deepEqual(await place.driver.list(), []);
+    assert.deepEqual(await driver.list(), []);
     assert.equal(await runnerPid(place.dataDir), undefined);
   });
 

@@ -51,6 +51,13 @@ export async function connectToRunner(dataDir: string): Promise<net.Socket> {
   }
 }
 
+/** What a driver has of its runner. */
+export type Link =
+  | { phase: 'idle' }
+  | { phase: 'connecting'; connection: Promise<Connection> }
+  | { phase: 'connected'; connection: Connection }
+  | { phase: 'closed' };
+
 export class Connection {
   readonly terminals = new Terminals(this);
   readonly #lost = new AbortController();

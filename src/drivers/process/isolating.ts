@@ -32,3 +32,12 @@ export async function haveNetworks(
   const layers = await ask();
   return layers.some(({ layer, missing }) => layer === 'network' && missing === null);
 }
+
+/** The same question; one answer serves all who ask it meanwhile. */
+export function sharedWhileAsked<T>(ask: () => Promise<T>): () => Promise<T> {
+  let asked: Promise<T> | undefined;
+  return () =>
+    (asked ??= ask().finally(() => {
+      asked = undefined;
+    }));
+}

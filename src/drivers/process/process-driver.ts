@@ -28,10 +28,10 @@ import type {
   WorkloadSpec,
 } from '../../protocol/workload.ts';
 import type { Listener } from '../../lib/processes/listening-sockets.ts';
-import { Connection, ConnectionLost } from './connection.ts';
+import { Connection, ConnectionLost, type Link } from './connection.ts';
 import type { EdgeSettings, RunnerAnswers, RunnerRequest } from '../../protocol/runner-messages.ts';
 import { agree, configure, sign } from './greeting.ts';
-import { haveNetworks } from './isolating.ts';
+import { haveNetworks, sharedWhileAsked } from './isolating.ts';
 import { hasRecords, startRunner } from './runner-process.ts';
 import { openPipe } from './pipe.ts';
 import { listenForSigns, unlessAborted, unreachable, within } from './silence.ts';
@@ -50,12 +50,6 @@ export interface ProcessDriverOptions {
   /** Over all attempts of one request, apart from `stop`, `remove` and `follow`. Default 20 s. */
   requestTimeoutMs?: number;
 }
-
-type Link =
-  | { phase: 'idle' }
-  | { phase: 'connecting'; connection: Promise<Connection> }
-  | { phase: 'connected'; connection: Connection }
-  | { phase: 'closed' };
 
 const retryMinMs = 10;
 const retryMaxMs = 500;
@@ -211,11 +205,14 @@ class ProcessDriver implements Driver {
   }
 
   async isolation(): Promise<readonly LayerState[]> {
-    if (await this.#reachable()) return this.#ask({ op: 'isolation' });
-    // One is started to be asked. Nobody stays connected to it, so it ends by itself.
+    return (await this.#reachable()) ? this.#ask({ op: 'isolation' }) : this.#askAnother();
+  }
+
+  /** One is started to be asked. Nobody stays connected to it, so it ends by itself. */
+  readonly #askAnother = sharedWhileAsked((): Promise<readonly LayerState[]> => {
     const asking = new ProcessDriver(this.#options);
     return asking.#ask({ op: 'isolation' }).finally(() => asking.close());
-  }
+  });
 
   hidesApps(): Promise<boolean> {
     return haveNetworks(this.#options.without, () => this.isolation());
