@@ -2,8 +2,8 @@
  * Makes a start need neither the type stripper nor the compiler, by what both made at an earlier one.
  *
  * Loaded by `node --import`, in worker threads too. Node strips types at every start; for a few
- * hundred files that costs half a second of CPU and 35 MB that the stripper keeps. Our own relative
- * imports name whole files: they are not looked up, which took a sixth of a start.
+ * hundred files that costs half a second of CPU and 35 MB that the stripper keeps. Relative imports name
+ * whole files: they are not looked up, which took a sixth of a start.
  *
  * `node src/strip-cache.mjs` fills it, after an install.
  */
@@ -39,16 +39,16 @@ try {
 enableCompileCache(path.join(keptIn, 'compiled'));
 registerHooks({
   resolve(specifier, context, nextResolve) {
-    const ours =
+    const isWhole =
       specifier.startsWith('.') &&
-      specifier.endsWith('.ts') &&
+      /\.(ts|m?js)$/.test(specifier) &&
+      // What is required may name a file by a link, or by less.
+      context.conditions.includes('import') &&
       context.parentURL?.startsWith('file:');
-    if (!ours) return nextResolve(specifier, context);
-    return {
-      url: new URL(specifier, context.parentURL).href,
-      format: 'module',
-      shortCircuit: true,
-    };
+    if (!isWhole) return nextResolve(specifier, context);
+    const { href: url } = new URL(specifier, context.parentURL);
+    if (specifier.endsWith('.ts')) return { url, format: 'module', shortCircuit: true };
+    return { url, shortCircuit: true };
   },
   load(url, context, nextLoad) {
     const ours = url.startsWith('file:') && url.endsWith('.ts') && !url.includes('/node_modules/');
