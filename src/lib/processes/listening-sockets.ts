@@ -3,8 +3,11 @@
  *
  * 1. The kernel's table names those that listen first. Nothing behind them is read, so connections cost
  *    nothing, however many the machine has.
- * 2. What stands behind the bound of a table is not seen.
+ * 2. A table that holds no socket is not read.
+ * 3. What stands behind the bound of a table is not seen.
  */
+import { readFile } from 'node:fs/promises';
+
 import { tablePages } from './socket-tables.ts';
 
 /** A TCP socket that listens. */
@@ -25,11 +28,19 @@ const listenState = '0A';
 const headState = 'st';
 const mapped = /^0{16}FFFF0000([0-9A-F]{8})$/;
 
+/** Each table with what counts its sockets, those of `dir` alone. */
+const tables = [
+  { table: 'tcp', counts: 'sockstat', none: /^TCP: inuse 0 /m },
+  { table: 'tcp6', counts: 'sockstat6', none: /^TCP6: inuse 0$/m },
+] as const;
+
 /** `dir`: `/proc/net`, or that of a process in a network of its own. */
 export async function listeningSockets(dir: string): Promise<ListeningSocket[]> {
   const sockets: ListeningSocket[] = [];
-  for (const name of ['tcp', 'tcp6']) {
-    for await (const text of tablePages(`${dir}/${name}`)) {
+  for (const { table, counts, none } of tables) {
+    const counted = await readFile(`${dir}/${counts}`, 'latin1').catch(() => '');
+    if (none.test(counted)) continue;
+    for await (const text of tablePages(`${dir}/${table}`)) {
       if (!addListening(text.split('\n'), sockets)) break;
     }
   }
