@@ -30,12 +30,12 @@ describe('FairTurns', () => {
     const turns = new FairTurns(clock, memoryLogger());
     const flood = new Lines(10_000);
     for (let i = 0; i < 50; i++) turns.offer(flood);
-    assert.deepEqual(flood.taken, [1024]);
+    assert.deepEqual(flood.taken, [256]);
     await clock.advance(1);
-    assert.deepEqual(flood.taken, [1024, 1024]);
-    await clock.advance(20);
+    assert.deepEqual(flood.taken, [256, 256]);
+    await clock.advance(40);
     assert.equal(flood.left, 0);
-    assert.ok(flood.taken.every((count) => count <= 1024));
+    assert.ok(flood.taken.every((count) => count <= 256));
   });
 
   it('gives a taker that has few lines its part of the bytes', async () => {
@@ -71,11 +71,11 @@ describe('FairTurns', () => {
     const taken = (): number => floods.reduce((sum, { left }) => sum + 1_000_000 - left, 0);
     for (const flood of floods) turns.offer(flood);
     for (let turn = 1; turn <= 20; turn++) {
-      assert.equal(taken(), 4096 * turn);
+      assert.equal(taken(), 1024 * turn);
       await clock.advance(1);
     }
     const each = floods.map(({ left }) => left);
-    assert.ok(Math.max(...each) - Math.min(...each) <= 1024);
+    assert.ok(Math.max(...each) - Math.min(...each) <= 256);
   });
 
   it('comes to a newcomer although floods use up every turn', async () => {
@@ -100,7 +100,7 @@ describe('FairTurns', () => {
       },
     });
     turns.offer(other);
-    await clock.advance(5);
+    await clock.advance(12);
     assert.equal(other.left, 0);
     assert.deepEqual(
       logger.events.map(({ event }) => event),

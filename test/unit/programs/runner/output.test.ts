@@ -60,11 +60,11 @@ describe('Output', () => {
     await settle();
     assert.deepEqual(await linesOf(quiet), ['here\n']);
     let before = (await linesOf(flooded)).length;
-    assert.ok(before <= 1024);
+    assert.ok(before <= 256);
     while (before < count) {
       await clock.advance(1);
       const now = before + (await linesOf(flooded, before)).length;
-      assert.ok(now - before <= 1024 && now > before, `${String(before)} to ${String(now)}`);
+      assert.ok(now - before <= 256 && now > before, `${String(before)} to ${String(now)}`);
       before = now;
     }
     await clock.advance(5);
