@@ -1,6 +1,6 @@
 /**
  * Owns when a request begins its way to an app. Each takes the loop that all apps share for some tenths of a
- * millisecond, and again for each step of its way.
+ * millisecond, and again for each step of its way; what an app answers can make that six.
  *
  * 1. In one turn of the loop so many begin for one target, and so many for all. What is left waits for a later
  *    turn.
@@ -8,8 +8,8 @@
  */
 import type { Target } from './routes.ts';
 
-/** For one target, and for all: a millisecond or two, and some more. */
-const [eachMax, allMax] = [4, 16];
+/** For one target, and for all. A turn itself costs next to nothing: more of them make as much. */
+const [eachMax, allMax] = [1, 4];
 
 export class RequestTurns {
   readonly #begun = new Map<Target, number>();
