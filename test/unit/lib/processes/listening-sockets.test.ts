@@ -52,10 +52,7 @@ it('listeningSockets() tells who listens, and writes addresses as people do', as
 it('listeningSockets() does not read a table that holds no socket', async (t) => {
   const dir = procDir(t);
   writeFileSync(join(dir, 'tcp'), [head, row('00000000:0050', '0A', 1), ''].join('\n'));
-  writeFileSync(
-    join(dir, 'tcp6'),
-    [head, row(`${'0'.repeat(32)}:0051`, '0A', 2), ''].join('\n'),
-  );
+  writeFileSync(join(dir, 'tcp6'), [head, row(`${'0'.repeat(32)}:0051`, '0A', 2), ''].join('\n'));
   const count = async (v4: number, v6: number): Promise<number> => {
     const ofAll = `TCP: inuse ${String(v4)} orphan 0 tw 3 alloc 2 mem 1`;
     writeFileSync(join(dir, 'sockstat'), `sockets: used 9\n${ofAll}\nUDP: inuse 0 mem 0\n`);
