@@ -13,7 +13,7 @@ const rows = [
   ['actors'],
   ['consoles', 'metrics'],
   ['logs'],
-  ['backups'],
+  ['backups', 'git'],
   ['archives', 'drivers'],
   ['store', 'workers'],
   ['protocol'],
