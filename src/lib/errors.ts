@@ -41,6 +41,7 @@ export const errorTable = {
   BACKUP_RUNNING: { status: 409, title: 'Conflict' },
   RESTORE_RUNNING: { status: 409, title: 'Conflict' },
   RUN_NOT_FINISHED: { status: 409, title: 'Conflict' },
+  ENCRYPTION_REQUIRED: { status: 409, title: 'Conflict' },
   OBJECT_STORAGE: { status: 409, title: 'Conflict' },
   ARTIFACT_GONE: { status: 410, title: 'Gone' },
   PAYLOAD_TOO_LARGE: { status: 413, title: 'Content Too Large' },

@@ -69,10 +69,11 @@ export function registerActors(actors: Pick<ActorRuntime, 'register'>, parts: Ac
   actors.register(appDefinition(appDeps(parts, restores)));
   actors.register(databaseDefinition(databaseDeps(parts, tools, restores)));
   actors.register(destinationActorDefinition({ ...parts, roots: parts.config }));
+  const own = { dataDir: parts.config.dataDir, snapshots: parts.folders.snapshots };
   actors.register(
     backupsDefinition({
       ...parts.backups,
-      sourceOf: (target, options) => sourceOf(sources, target, options),
+      sourceOf: (target, options) => sourceOf({ ...sources, ...own }, target, options),
     }),
   );
 }

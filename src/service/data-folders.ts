@@ -10,6 +10,8 @@ export interface DataFolders {
   arrivingUploads: string;
   /** Artifacts while they are restored. */
   restores: string;
+  /** Copies of the data directory while they are backed up. */
+  snapshots: string;
 }
 
 export function dataFolders(dataDir: string): DataFolders {
@@ -19,6 +21,7 @@ export function dataFolders(dataDir: string): DataFolders {
     metrics: join(dataDir, 'metrics'),
     uploads,
     restores: join(dataDir, 'restores'),
+    snapshots: join(dataDir, 'snapshots'),
     arrivingUploads: join(uploads, 'tmp'),
   };
 }

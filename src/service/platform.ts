@@ -41,6 +41,7 @@ import {
 } from './runtime-choice.ts';
 import { LogWriter } from '../logs/files/writer.ts';
 import { MetricsWriter } from '../metrics/metrics-files.ts';
+import { leftSnapshots } from '../backups/sources/instance-source.ts';
 import { openSecretBox, type SecretBox } from '../store/secrets.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { tables } from '../store/records/tables.ts';
@@ -219,10 +220,17 @@ export class Platform {
     await this.#sampler.start();
     this.isolation.start();
     void this.#leftovers.remove();
+    await this.#removeSnapshots();
     this.#backups.start(this.actors.inside);
     wakeRestores(store, this.actors.inside);
     this.#retain();
     logger.info({ appsRoot: this.appsRoot.appsRoot }, 'platform_started');
+  }
+
+  /** Those that an earlier process left. Resolves when none that is made from now on is among them. */
+  async #removeSnapshots(): Promise<void> {
+    const remove = await leftSnapshots(this.folders.snapshots);
+    remove().catch((err: unknown) => this.#parts.logger.warn({ err }, 'snapshot_not_removed'));
   }
 
   /** Finishes the accepted work. */

@@ -11,9 +11,12 @@ import { type Change, put } from '../../store/records/table.ts';
 import { tables } from '../../store/records/tables.ts';
 import type { ActorContext } from '../runtime/actor.ts';
 import type { BackupDeps } from './deps.ts';
-import type { BackupsProtocol } from './protocol.ts';
+import { type BackupsProtocol, instanceTarget } from './protocol.ts';
 
-export type TargetRecord = Readonly<AppRecord> | Readonly<DatabaseRecord>;
+/** Is always there, and of no team. */
+const theInstance = { id: instanceTarget, name: 'instance', deletedAtMs: null } as const;
+
+export type TargetRecord = Readonly<AppRecord> | Readonly<DatabaseRecord> | typeof theInstance;
 
 export class Backups {
   readonly context: ActorContext<BackupsProtocol>;
@@ -24,16 +27,21 @@ export class Backups {
     this.context = context;
     this.deps = deps;
     const targetId = context.ref.id;
-    this.target = { kind: targetId.startsWith('db_') ? 'database' : 'app', targetId };
+    this.target = { kind: kindOf(targetId), targetId };
   }
 
   /** The app or database, even in trash. */
   get record(): TargetRecord | undefined {
     const { kind, targetId } = this.target;
     const { reader } = this.deps;
-    return kind === 'app'
-      ? reader.get(tables.apps, targetId)
-      : reader.get(tables.databases, targetId);
+    switch (kind) {
+      case 'app':
+        return reader.get(tables.apps, targetId);
+      case 'database':
+        return reader.get(tables.databases, targetId);
+      case 'instance':
+        return theInstance;
+    }
   }
 
   /** The app or database, unless it is in trash; else NOT_FOUND. */
@@ -43,10 +51,20 @@ export class Backups {
     throw new ServiceError('NOT_FOUND', `No such ${this.target.kind}.`);
   }
 
-  /** NOT_FOUND for a destination of another team, too. */
-  requireDestination(destinationId: string): void {
-    if (this.deps.teamOfDestination(destinationId) === this.require().teamId) return;
+  /** The team that its backups there belong to. NOT_FOUND for a destination of another team, too. */
+  teamAt(destinationId: string): string {
+    const record = this.require();
+    const teamId = this.deps.teamOfDestination(destinationId);
+    const isOwn = !('teamId' in record) || record.teamId === teamId;
+    if (teamId !== null && isOwn) return teamId;
     throw new ServiceError('NOT_FOUND', 'No such destination.');
+  }
+
+  /** NOT_FOUND; ENCRYPTION_REQUIRED. */
+  requireDestination(destinationId: string): void {
+    this.teamAt(destinationId);
+    if (this.target.kind !== 'instance') return;
+    if (this.deps.openDestination(destinationId).recipient === null) throw notEncrypted();
   }
 
   /** NOT_FOUND for a run of another target, too. */
@@ -79,6 +97,17 @@ export class Backups {
     await this.context.commit([put(tables.backupRuns, saved), ...changes]);
     return saved;
   }
+}
+
+function kindOf(targetId: string): BackupTarget['kind'] {
+  if (targetId === instanceTarget) return 'instance';
+  return targetId.startsWith('db_') ? 'database' : 'app';
+}
+
+export function notEncrypted(): ServiceError {
+  const detail =
+    'A backup of the instance holds the secrets of all teams: it needs a destination that encrypts.';
+  return new ServiceError('ENCRYPTION_REQUIRED', detail);
 }
 
 export function isUnderWay({ status }: Pick<BackupRunRecord, 'status'>): boolean {

@@ -1,6 +1,6 @@
 /**
- * Owns the messages of the `backups` actor, of which each app and each database has one, with its id: the only
- * way to change its runs and its schedules. The sender's rights were checked before; the actor checks the
+ * Owns the messages of the `backups` actor, of which each app, each database and the instance has one, with its
+ * id: the only way to change its runs and its schedules. The sender's rights were checked before; the actor checks the
  * state.
  */
 import type { BackupRunRecord, BackupScheduleRecord } from '../../store/records/records.ts';
@@ -13,6 +13,9 @@ export interface NewSchedule {
   keep: number;
 }
 
+/** By which the instance itself is addressed, and stands in its runs and schedules. */
+export const instanceTarget = 'instance';
+
 /** Null: it stays as it is. */
 export interface ScheduleChange {
   cron: string | null;
@@ -23,13 +26,13 @@ export interface ScheduleChange {
 
 // A type, not an interface: it has to be assignable to Protocol's index signature.
 export type BackupsProtocol = {
-  /** Begins a run. NOT_FOUND; BACKUP_RUNNING while one to the same destination is under way. */
+  /** Begins a run. NOT_FOUND; ENCRYPTION_REQUIRED; BACKUP_RUNNING while one to the same destination is under way. */
   run: { in: { destinationId: string }; out: BackupRunRecord };
   /** False when it had ended. It is canceled once nothing of it is left. */
   cancel: { in: { runId: string }; out: boolean };
   /** Removes an ended run with its artifact. RUN_NOT_FINISHED, and the errors of the destination. */
   'run-delete': { in: { runId: string }; out: boolean };
-  /** BAD_USER_INPUT; NOT_FOUND; CONFLICT when there are too many. */
+  /** BAD_USER_INPUT; NOT_FOUND; ENCRYPTION_REQUIRED; CONFLICT when there are too many. */
   'schedule-create': { in: { schedule: NewSchedule }; out: BackupScheduleRecord };
   'schedule-update': {
     in: { scheduleId: string; change: ScheduleChange };

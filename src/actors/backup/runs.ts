@@ -94,7 +94,7 @@ export class Runs {
     const startedAtMs = deps.clock.now();
     return {
       id: newId('run', startedAtMs),
-      teamId: this.#backups.require().teamId,
+      teamId: this.#backups.teamAt(destinationId),
       ...target,
       scheduleId,
       destinationId,

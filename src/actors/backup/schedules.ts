@@ -17,6 +17,7 @@ import type { Backups } from './backups.ts';
 import type { BackupsProtocol, Handlers } from './protocol.ts';
 import type { Runs } from './runs.ts';
 
+const words = { app: 'An app', database: 'A database', instance: 'The instance' } as const;
 const keepMax = 1_000;
 /** A clock that was wrong by more than this does not hold up a schedule. */
 const setBackMaxMs = 24 * 3_600_000;
@@ -34,13 +35,13 @@ export function scheduleHandlers(backups: Backups, runs: Runs) {
       const nowMs = clock.now();
       const count = reader.count(tables.backupSchedules, 'target', [target.targetId]);
       if (count >= options.schedulesMax) {
-        const detail = `${target.kind === 'app' ? 'An app' : 'A database'} has at most ${String(options.schedulesMax)} schedules.`;
+        const detail = `${words[target.kind]} has at most ${String(options.schedulesMax)} schedules.`;
         throw new ServiceError('CONFLICT', detail);
       }
       const times = checkedCron(given, nowMs);
       const schedule: BackupScheduleRecord = {
         id: newId('sch', nowMs),
-        teamId: backups.require().teamId,
+        teamId: backups.teamAt(given.destinationId),
         ...target,
         destinationId: given.destinationId,
         ...times,

@@ -7,6 +7,7 @@ import { basename } from 'node:path';
 import { writeAppJson } from '../../backups/app-json.ts';
 import { appSource } from '../../backups/sources/app-source.ts';
 import { databaseSource } from '../../backups/sources/database-sources.ts';
+import { instanceSource } from '../../backups/sources/instance-source.ts';
 import type { Source } from '../../backups/sources/source.ts';
 import type { AppVolume, DatabaseTarget } from '../../backups/targets.ts';
 import type { Driver } from '../../drivers/driver.ts';
@@ -24,10 +25,11 @@ import { AppFolders } from '../app/folders.ts';
 import { valueOf } from '../app/settings/variables.ts';
 import type { HostTools } from '../database/engines/engine.ts';
 import { engines } from '../database/engines/engines.ts';
-import { DatabasePlace } from '../database/running/places.ts';
+import { databaseFiles, DatabasePlace } from '../database/running/places.ts';
 import { loopback } from '../database/settings/address.ts';
 import { openPasswords } from '../database/settings/secrets.ts';
 import type { SecretBox } from '../workload/deps.ts';
+import { notEncrypted } from './backups.ts';
 import type { SourceOptions } from './deps.ts';
 
 export interface SourceParts {
@@ -40,13 +42,21 @@ export interface SourceParts {
   uploadsRoot: string;
 }
 
-/** Rejects with NOT_FOUND, NOT_RUNNING, ENGINE_NOT_AVAILABLE and NOT_BUILT_YET. */
+export interface InstanceParts {
+  logger: Logger;
+  dataDir: string;
+  /** Where copies of it lie while they are read. */
+  snapshots: string;
+}
+
+/** Rejects with NOT_FOUND, ENCRYPTION_REQUIRED, NOT_RUNNING, ENGINE_NOT_AVAILABLE and NOT_BUILT_YET. */
 export async function sourceOf(
-  parts: SourceParts,
+  parts: SourceParts & InstanceParts,
   { kind, targetId }: BackupTarget,
   options: SourceOptions,
 ): Promise<Source> {
   const { reader } = parts;
+  if (kind === 'instance') return sourceOfInstance(parts, options);
   if (kind === 'app') {
     const app = reader.get(tables.apps, targetId);
     if (app !== undefined) return await sourceOfApp(parts, app, options);
@@ -83,6 +93,18 @@ export function databaseTarget(
     files: isImage ? null : { root: place.root, data: basename(place.data), uid },
     control: { stop: notForDumps, start: notForDumps, replaced: notForDumps },
   };
+}
+
+function sourceOfInstance(
+  { logger, dataDir, snapshots }: InstanceParts,
+  { encrypted }: SourceOptions,
+): Source {
+  if (!encrypted) throw notEncrypted();
+  return instanceSource({
+    ...{ dataDir, snapshots, databases: databaseFiles },
+    missed: ({ unsettled, files }) =>
+      logger.warn({ instance: true, unsettled, files }, 'backup_left_entries_out'),
+  });
 }
 
 function notForDumps(): Promise<void> {

@@ -16,9 +16,11 @@ import {
   kindBytes,
   kindOf,
   kindOfTar,
+  ofInstance,
   type SourceKind,
 } from '../../backups/restores/artifact-kind.ts';
 import { ServiceError } from '../../lib/errors.ts';
+import { artifactFile } from '../../store/files/snapshot.ts';
 
 export interface CheckedArtifact {
   kind: ArtifactKind;
@@ -115,6 +117,7 @@ class TarReading implements Reading {
         if (path.includes('/')) return;
         // A link of this name is none of these files.
         if (kind === 'file') this.#root.add(path);
+        if (path === artifactFile) throw ofInstance();
         this.#isAppJson = kind === 'file' && path === 'app.json';
         if (this.#isAppJson) this.#appJson = [];
       },

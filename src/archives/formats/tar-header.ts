@@ -40,9 +40,9 @@ export function hasTarMagic(block: Uint8Array): boolean {
 
 /** Reads a header whose checksum is right. Throws ARCHIVE_CORRUPT. */
 export function readTarHeader(block: Uint8Array): TarHeader {
-  const size = number(block, 124, 12);
+  const size = tarNumber(block, 124, 12);
   if (size === null) throw corrupt('the size of an entry is malformed');
-  const mode = number(block, 100, 8) ?? 0o644;
+  const mode = tarNumber(block, 100, 8) ?? 0o644;
   let name = text(block, 0, 100);
   // GNU tar stores other fields where POSIX has the first part of a long name.
   if (hasTarMagic(block) && block[262] === 0 && block[345] !== 0) {
@@ -66,7 +66,11 @@ function text(block: Uint8Array, start: number, length: number): string {
 }
 
 /** A number in octal, or in base 256 as GNU and star write large ones; null when malformed. */
-function number(block: Uint8Array, start: number, length: number): number | null {
+export function tarNumber(
+  block: Uint8Array,
+  start: number,
+  length: number,
+): number | null {
   const first = block[start] ?? 0;
   if (first < 0x80) return octal(block, start, length);
   if (first !== 0x80) return null;

@@ -30,7 +30,9 @@ export type Resource =
   /** `trashed`: in trash, too, where it does not exist otherwise: to restore or purge it. */
   | { kind: 'app'; app: Readonly<AppRecord>; trashed?: true }
   | { kind: 'database'; database: Readonly<DatabaseRecord>; trashed?: true }
-  | { kind: 'instance' };
+  | { kind: 'instance' }
+  /** Of the instance itself, kept by this team: for the instance administrator alone. */
+  | { kind: 'backup'; teamId: string };
 
 /** A capability, `null` for merely seeing the thing, or `admin` for the instance administrator. */
 export type Need = Capability | 'admin' | null;
@@ -185,6 +187,10 @@ function judge(reader: Reader, principal: Principal, need: Need, resource: Resou
   if (resource.kind === 'instance') {
     if (need === null) return 'yes';
     return need === 'admin' && isAdmin(reader, principal) ? 'yes' : 'lacking';
+  }
+  if (resource.kind === 'backup') {
+    if (!isAdmin(reader, principal)) return 'invisible';
+    return twoFactorDue(reader, principal.userId, resource.teamId) ? 'two-factor' : 'yes';
   }
   const place = placeOf(resource);
   if (place === undefined || !reader.get(tables.teams, place.teamId)) return 'invisible';

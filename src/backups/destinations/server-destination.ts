@@ -10,6 +10,7 @@
 import type { FileHandle } from 'node:fs/promises';
 import { ServiceError } from '../../lib/errors.ts';
 import { Folder, within } from '../../lib/untrusted-files/folder.ts';
+import { keptFree } from '../kept-free.ts';
 import {
   type ByteRange,
   bytesOf,
@@ -20,9 +21,6 @@ import {
   type StoredObject,
 } from './destination.ts';
 
-/** Kept free: this share of the disk, and no more than so many bytes. */
-const freeShare = 0.05;
-const freeMax = 2 ** 30;
 /** The room is looked at again after so many bytes. */
 const lookEvery = 2 ** 20;
 const chunkBytesDefault = 256 * 1024;
@@ -236,7 +234,7 @@ class FileWriter implements ObjectWriter {
 
 async function mustHaveRoom(folder: Folder, wanted: number): Promise<void> {
   const { total, free } = await folder.space();
-  const kept = Math.min(freeMax, total * freeShare);
+  const kept = keptFree(total);
   if (free - wanted >= kept) return;
   const mebibytes = (bytes: number): string => `${String(Math.floor(bytes / 2 ** 20))} MiB`;
   throw new ServiceError(

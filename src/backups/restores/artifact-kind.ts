@@ -3,11 +3,12 @@
  * is called, so that nothing of another kind reaches a target.
  */
 import { ServiceError } from '../../lib/errors.ts';
+import { artifactFile } from '../../store/files/snapshot.ts';
 import type { DatabaseEngine } from '../../store/records/records.ts';
 
 /** What an artifact is a backup of: as sources name their kinds. */
 export type SourceKind =
-  'app' | 'postgresql' | 'mysql' | 'mariadb' | 'mongodb' | 'redis' | 'clickhouse';
+  'instance' | 'app' | 'postgresql' | 'mysql' | 'mariadb' | 'mongodb' | 'redis' | 'clickhouse';
 
 export interface ArtifactKind {
   source: SourceKind;
@@ -18,6 +19,7 @@ export interface ArtifactKind {
 export const kindBytes = 512;
 
 const names: Readonly<Record<SourceKind, string>> = {
+  instance: 'an instance of Gangway',
   app: 'an app',
   postgresql: 'a PostgreSQL database',
   mysql: 'a MySQL database',
@@ -55,8 +57,16 @@ export function kindOf(head: Uint8Array): ArtifactKind | 'tar' | null {
   return { source: /MariaDB|^\/\*M!/.test(text) ? 'mariadb' : 'mysql', form: 'sql' };
 }
 
+/** It replaces everything, so that nothing of an instance that runs can take it. */
+export function ofInstance(): ServiceError {
+  const detail =
+    'This is a backup of the instance itself: `gangway restore <artifact> --identity <file>` puts it in the place of an empty data directory.';
+  return new ServiceError('ARTIFACT_UNFIT', detail);
+}
+
 /** What the names of a tar tell, of which it is enough to know those at its root. */
 export function kindOfTar(root: ReadonlySet<string>): ArtifactKind | null {
+  if (root.has(artifactFile)) return { source: 'instance', form: 'tar' };
   if (root.has('app.json')) return { source: 'app', form: 'tar' };
   if (root.has('PG_VERSION')) return { source: 'postgresql', form: 'base.tar' };
   if (root.has('.backup')) return { source: 'clickhouse', form: 'backup' };
@@ -66,6 +76,7 @@ export function kindOfTar(root: ReadonlySet<string>): ArtifactKind | null {
 /** Throws ARTIFACT_UNFIT unless it is a backup of what it is restored into. */
 export function checkFits(kind: ArtifactKind | null, wanted: SourceKind): ArtifactKind {
   if (kind?.source === wanted) return kind;
+  if (kind?.source === 'instance') throw ofInstance();
   const is = kind === null ? 'no backup that is known here' : `a backup of ${names[kind.source]}`;
   const detail = `The file is ${is}; this is ${names[wanted]}.`;
   throw new ServiceError('ARTIFACT_UNFIT', detail);

@@ -13,12 +13,20 @@ export interface TarEntry {
   mtimeMs: number;
   /** Of a link; else empty. */
   target: Buffer;
+  /** Absent: nobody's in particular. */
+  owner?: TarOwner;
+}
+
+export interface TarOwner {
+  uid: number;
+  gid: number;
 }
 
 export const blockBytes = 512;
-const nameBytes = 100;
-const octalMax = 0o77777777777;
-const flags = { file: '0', folder: '5', link: '2', longName: 'L', longTarget: 'K' };
+export const nameBytes = 100;
+/** What stands at the beginning of a field that is a number of base 256. */
+const base256 = 0x80;
+export const flags = { file: '0', folder: '5', link: '2', longName: 'L', longTarget: 'K' };
 
 /** All blocks in front of the content of an entry. */
 export function tarHeaders(entry: TarEntry): Buffer {
@@ -53,9 +61,11 @@ function header(entry: Omit<TarEntry, 'type'>, flag: string): Buffer {
   const block = Buffer.alloc(blockBytes);
   entry.name.copy(block, 0, 0, nameBytes);
   block.write(octal(entry.mode & 0o777, 7), 100, 'latin1');
-  for (const at of [108, 116]) block.write(octal(0, 7), at, 'latin1');
-  writeNumber(block, entry.size, 124);
-  writeNumber(block, Math.max(0, Math.floor(entry.mtimeMs / 1000)), 136);
+  const { uid, gid } = entry.owner ?? { uid: 0, gid: 0 };
+  writeNumber(block, uid, 108, 8);
+  writeNumber(block, gid, 116, 8);
+  writeNumber(block, entry.size, 124, 12);
+  writeNumber(block, Math.max(0, Math.floor(entry.mtimeMs / 1000)), 136, 12);
   block.write(flag, 156, 'latin1');
   entry.target.copy(block, 157, 0, nameBytes);
   block.write('ustar  \0', 257, 'latin1');
@@ -65,14 +75,16 @@ function header(entry: Omit<TarEntry, 'type'>, flag: string): Buffer {
   return block;
 }
 
-/** Octal in 12 bytes, or in base 256 where that is too small. */
-function writeNumber(block: Buffer, value: number, at: number): void {
-  if (value <= octalMax) {
-    block.write(octal(value, 11), at, 'latin1');
+/** Octal in so many bytes, or in base 256 where that is too small. */
+function writeNumber(block: Buffer, value: number, at: number, length: number): void {
+  const digits = octal(value, length - 1);
+  if (digits.length < length) {
+    block.write(digits, at, 'latin1');
     return;
   }
-  block[at] = 0x80;
-  block.writeBigUInt64BE(BigInt(value), at + 4);
+  block[at] = base256;
+  // 48 bits are more than any of them needs.
+  block.writeUIntBE(value, at + length - 6, 6);
 }
 
 function octal(value: number, digits: number): string {

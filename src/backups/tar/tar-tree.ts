@@ -17,7 +17,7 @@ import {
   ignoreChange,
   type Name,
 } from '../../lib/untrusted-files/folder.ts';
-import { paddingOf, tarHeaders } from './tar-header.ts';
+import { paddingOf, tarHeaders, type TarOwner } from './tar-header.ts';
 
 const outBytes = 256 * 1024;
 const readBytes = 128 * 1024;
@@ -30,8 +30,14 @@ export interface TarTree {
   /** What stays out; paths begin below the tree. */
   leaves?: (path: string) => boolean;
   /** Why something is not in it. */
-  missed?: (path: string, why: 'special' | 'changed' | 'deep' | 'name' | 'link') => void;
+  missed?: (path: string, why: TarMissed) => void;
+  /** With all links and names as they are, and with owners: for who reads it by `tar-entries.ts`. */
+  faithful?: boolean;
+  /** Whether a file with so many bytes of holes, which become zeros, may be in it. */
+  takesHoles?: (bytes: number) => boolean;
 }
+
+export type TarMissed = 'special' | 'changed' | 'deep' | 'name' | 'link' | 'holes';
 
 interface Level {
   folder: Folder;
@@ -42,14 +48,14 @@ interface Level {
   depth: number;
 }
 
-/** All below `folder`, under `prefix`, which ends in a slash. */
+/** All below `folder`, under `prefix`, which ends in a slash; '' is the top of the tar. */
 export async function* tarTree(
   folder: Folder,
   prefix: string,
   tree: TarTree,
 ): AsyncGenerator<Uint8Array> {
   const read = Buffer.allocUnsafe(readBytes);
-  yield* folderEntry(Buffer.from(prefix), await folder.self.stat());
+  if (prefix !== '') yield* folderEntry(Buffer.from(prefix), await folder.self.stat(), tree);
   yield* level({ folder, prefix: Buffer.from(prefix), path: '', depth: 0 }, tree, read);
 }
 
@@ -60,9 +66,11 @@ async function* level(at: Level, tree: TarTree, read: Buffer): AsyncGenerator<Ui
     const found = await at.folder.lstat(name).catch(ignoreChange);
     if (found === undefined) continue;
     const full = Buffer.concat([at.prefix, name]);
-    if (!isKeepable(name) || full.length > pathBytesMax) tree.missed?.(path, 'name');
+    const isName = tree.faithful === true || isKeepable(name);
+    if (!isName || full.length > pathBytesMax) tree.missed?.(path, 'name');
     else if (found.isDirectory()) yield* folderIn(at, name, path, tree, read);
     else if (found.isSymbolicLink()) yield* linkIn(at, name, path, found, tree);
+    else if (found.isFile() && isTooHollow(found, tree)) tree.missed?.(path, 'holes');
     else if (found.isFile()) yield* fileIn(at, name, path, tree, read);
     else tree.missed?.(path, 'special');
   }
@@ -80,7 +88,7 @@ async function* folderIn(
   if (inner === undefined) return tree.missed?.(path, 'changed');
   try {
     const below = Buffer.concat([prefix, Buffer.from(name), Buffer.from('/')]);
-    yield* folderEntry(below, await inner.self.stat());
+    yield* folderEntry(below, await inner.self.stat(), tree);
     yield* level({ folder: inner, prefix: below, path, depth: depth + 1 }, tree, read);
   } finally {
     await inner.close();
@@ -91,15 +99,17 @@ async function* linkIn(
   { folder, prefix, depth }: Level,
   name: Name,
   path: string,
-  { mtimeMs }: Stats,
+  found: Stats,
   tree: TarTree,
 ): AsyncGenerator<Uint8Array> {
   const target = await folder.readlink(name).catch(ignoreChange);
-  if (target === undefined || !staysBelow(target.toString('latin1'), depth)) {
-    return tree.missed?.(path, target === undefined ? 'changed' : 'link');
+  if (target === undefined) return tree.missed?.(path, 'changed');
+  if (tree.faithful !== true && !staysBelow(target.toString('latin1'), depth)) {
+    return tree.missed?.(path, 'link');
   }
   const full = Buffer.concat([prefix, Buffer.from(name)]);
-  yield tarHeaders({ name: full, type: 'link', size: 0, mode: 0o777, mtimeMs, target });
+  const entry = { name: full, type: 'link', size: 0, mode: 0o777, target } as const;
+  yield tarHeaders({ ...entry, mtimeMs: found.mtimeMs, ...ownerOf(found, tree) });
 }
 
 async function* fileIn(
@@ -112,7 +122,7 @@ async function* fileIn(
   const file = await folder.file(name).catch(ignoreChange);
   if (file === undefined) return tree.missed?.(path, 'changed');
   try {
-    yield* fileEntry(Buffer.concat([prefix, Buffer.from(name)]), file, read);
+    yield* fileEntry(Buffer.concat([prefix, Buffer.from(name)]), file, read, tree);
   } finally {
     await file.close();
   }
@@ -123,9 +133,12 @@ export async function* fileEntry(
   name: Buffer,
   file: FileHandle,
   read: Buffer = Buffer.allocUnsafe(readBytes),
+  tree: TarTree = {},
 ): AsyncGenerator<Uint8Array> {
-  const { size, mode, mtimeMs } = await file.stat();
-  yield tarHeaders({ name, type: 'file', size, mode, mtimeMs, target: none });
+  const found = await file.stat();
+  const { size, mode, mtimeMs } = found;
+  const entry = { name, type: 'file', size, mode, mtimeMs, target: none } as const;
+  yield tarHeaders({ ...entry, ...ownerOf(found, tree) });
   let at = 0;
   while (at < size) {
     const { bytesRead } = await file.read(read, 0, Math.min(read.length, size - at), at);
@@ -145,8 +158,19 @@ export function* textEntry(name: string, text: string): Generator<Uint8Array> {
   yield* zeros(paddingOf(bytes.length));
 }
 
-function* folderEntry(name: Buffer, { mode, mtimeMs }: Stats): Generator<Uint8Array> {
-  yield tarHeaders({ name, type: 'folder', size: 0, mode, mtimeMs, target: none });
+function* folderEntry(name: Buffer, found: Stats, tree: TarTree): Generator<Uint8Array> {
+  const { mode, mtimeMs } = found;
+  const entry = { name, type: 'folder', size: 0, mode, mtimeMs, target: none } as const;
+  yield tarHeaders({ ...entry, ...ownerOf(found, tree) });
+}
+
+function ownerOf({ uid, gid }: Stats, { faithful }: TarTree): { owner?: TarOwner } {
+  return faithful === true ? { owner: { uid, gid } } : {};
+}
+
+function isTooHollow({ size, blocks }: Stats, { takesHoles }: TarTree): boolean {
+  const holes = size - blocks * 512;
+  return holes > 0 && takesHoles?.(holes) === false;
 }
 
 function* zeros(count: number): Generator<Uint8Array> {

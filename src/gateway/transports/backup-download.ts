@@ -5,7 +5,8 @@
  *    it (403), whether it is finished (409 RUN_NOT_FINISHED), where it is (409 OBJECT_STORAGE), whether it is
  *    there (410 ARTIFACT_GONE). Then the conditions and the range of the request count.
  * 2. An encrypted artifact is opened on its way, so that the answer is gzip. `?raw=1` gives it as it is stored.
- *    Stored bytes come with their length and by ranges, opened ones without.
+ *    Stored bytes come with their length and by ranges, opened ones without. A backup of the instance is always
+ *    sent as it is stored, to the instance administrator alone.
  * 3. A client that reads slowly costs a few chunks. When it leaves, nothing more is read.
  * 4. Each download is in the activity before its first byte is sent.
  */
@@ -147,7 +148,8 @@ function storedOf(
   }
   const place = placeOf(destination, roots, secrets);
   if (place.kind === 's3') throw inBucket(place.bucket, place.prefix + key, place.endpoint);
-  const isRaw = run.encrypted && wantsStored;
+  // It is never sent unencrypted.
+  const isRaw = run.encrypted && (wantsStored || run.kind === 'instance');
   const recoveryKey = run.encrypted && !isRaw ? recoveryKeyOf(destination, secrets) : null;
   return { place, key, sizeBytes, sha256, recoveryKey, isRaw };
 }

@@ -1,13 +1,24 @@
 /** Owns backups in the schema: their runs and their schedules. */
-import { backupsActor } from '../../actors/backup/protocol.ts';
+import { backupsActor, instanceTarget } from '../../actors/backup/protocol.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import type { BackupRunRecord, BackupScheduleRecord } from '../../store/records/records.ts';
+import type {
+  BackupRunRecord,
+  BackupScheduleRecord,
+  BackupTarget,
+} from '../../store/records/records.ts';
 import { tables } from '../../store/records/tables.ts';
-import { askActor, findBackupRun, requireBackupRun, requireTeam, seesBackup } from '../access.ts';
+import {
+  askActor,
+  findBackupRun,
+  requireBackupRun,
+  requireDestination,
+  requireTeam,
+  seesBackup,
+} from '../access.ts';
 import type { GraphContext } from '../context.ts';
 import { boundedCount, decodeCursor, encodeCursor, type Page, pageMax, pageOf } from '../page.ts';
 import { builder, connectionType } from './builder.ts';
-import { appOrDatabase, backupRunById, backupScheduleById, needs, type Owner } from './needs.ts';
+import { backedUp, backupRunById, backupScheduleById, needs } from './needs.ts';
 
 const firstDefault = 50;
 /** So many runs are looked at for a page of a caller who sees few of them. */
@@ -17,21 +28,18 @@ const StatusType = builder.enumType('BackupRunStatus', {
   values: ['running', 'verifying', 'success', 'failed', 'canceled'] as const,
 });
 
-interface OfTarget {
-  kind: 'app' | 'database';
-  targetId: string;
-}
-
-export const appIdOf = ({ kind, targetId }: OfTarget): string | null =>
+export const appIdOf = ({ kind, targetId }: BackupTarget): string | null =>
   kind === 'app' ? targetId : null;
-export const databaseIdOf = ({ kind, targetId }: OfTarget): string | null =>
+export const databaseIdOf = ({ kind, targetId }: BackupTarget): string | null =>
   kind === 'database' ? targetId : null;
+const isOfInstance = ({ kind }: BackupTarget): boolean => kind === 'instance';
 
 const BackupRunType = builder.objectRef<Readonly<BackupRunRecord>>('BackupRun').implement({
   fields: (t) => ({
     id: t.exposeID('id'),
     appId: t.id({ nullable: true, resolve: appIdOf }),
     databaseId: t.id({ nullable: true, resolve: databaseIdOf }),
+    instance: t.boolean({ description: 'Of the instance itself.', resolve: isOfInstance }),
     destinationId: t.exposeID('destinationId'),
     status: t.expose('status', { type: StatusType }),
     sizeBytes: t.exposeFloat('sizeBytes', {
@@ -66,7 +74,7 @@ const BackupScheduleType = builder
       id: t.exposeID('id'),
       appId: t.id({ nullable: true, resolve: appIdOf }),
       databaseId: t.id({ nullable: true, resolve: databaseIdOf }),
-      instance: t.boolean({ resolve: () => false }),
+      instance: t.boolean({ resolve: isOfInstance }),
       destinationId: t.exposeID('destinationId'),
       cron: t.exposeString('cron'),
       timezone: t.exposeString('timezone'),
@@ -84,7 +92,10 @@ const CreateScheduleInput = builder.inputType('CreateBackupScheduleInput', {
   fields: (t) => ({
     appId: t.id(),
     databaseId: t.id(),
-    instance: t.boolean({ defaultValue: false }),
+    instance: t.boolean({
+      defaultValue: false,
+      description: 'The instance itself; for the instance administrator.',
+    }),
     destinationId: t.id({ required: true }),
     cron: t.string({
       required: true,
@@ -107,17 +118,23 @@ builder.queryFields((t) => ({
     args: {
       appId: t.arg.id(),
       databaseId: t.arg.id(),
+      instance: t.arg.boolean({
+        defaultValue: false,
+        description: 'Those of the instance itself, which the instance administrator sees.',
+      }),
       first: t.arg.int({ defaultValue: firstDefault }),
       after: t.arg.string(),
     },
-    resolve: (_root, { appId, databaseId, first, after }, context) => {
+    resolve: (_root, { appId, databaseId, instance, first, after }, context) => {
       const count = boundedCount('first', first, firstDefault, pageMax);
       const teamId = requireTeam(context, null);
       const behind = after == null ? null : decodeCursor('run', after);
-      if (appId != null && databaseId != null) {
-        throw new ServiceError('BAD_USER_INPUT', 'Name appId or databaseId, or neither.');
+      const named = [appId, databaseId, instance === true ? instanceTarget : null];
+      const [targetId = null, ...others] = named.filter((id) => id != null);
+      if (others.length > 0) {
+        throw new ServiceError('BAD_USER_INPUT', 'Name appId, databaseId or instance, or none.');
       }
-      return runsOf(context, { teamId, targetId: appId ?? databaseId ?? null }, count, behind);
+      return runsOf(context, { teamId, targetId }, count, behind);
     },
   }),
   backupRun: t.field({
@@ -130,7 +147,7 @@ builder.queryFields((t) => ({
   backupSchedules: t.field({
     type: [BackupScheduleType],
     description:
-      'Of the apps and databases of the acting team that the caller sees, the oldest first.',
+      'Of the apps and databases of the acting team that the caller sees, and for the instance administrator of the instance; the oldest first.',
     resolve: (_root, _args, context) => {
       const teamId = requireTeam(context, null);
       const all = context.read.reader.list(tables.backupSchedules, 'team', [teamId], {
@@ -144,11 +161,13 @@ builder.queryFields((t) => ({
 builder.mutationFields((t) => ({
   runBackup: t.field({
     type: BackupRunType,
-    ...needs('manage_backups', appOrDatabase, {
+    ...needs('manage_backups', backedUp, {
       description: 'Answers at once, with status running. BACKUP_RUNNING while one is under way.',
       args: { destinationId: t.arg.id({ required: true }) },
-      resolve: (owner, { destinationId }, context) =>
-        askActor(context, backupsOf(owner), { type: 'run', destinationId }),
+      resolve: (targetId, { destinationId }, context) => {
+        mayKeep(context, targetId, destinationId);
+        return askActor(context, backupsActor.at(targetId), { type: 'run', destinationId });
+      },
     }),
   }),
   cancelBackupRun: t.boolean(
@@ -181,16 +200,15 @@ builder.mutationFields((t) => ({
       'manage_backups',
       {
         args: { input: t.arg({ type: CreateScheduleInput, required: true }) },
-        find: (context, need, { input }) => {
-          refuseInstance(input.instance);
-          return appOrDatabase.find(context, need, input, undefined);
-        },
+        find: (context, need, { input }) => backedUp.find(context, need, input, undefined),
       },
       {
-        resolve: (owner, { input }, context) => {
+        resolve: (targetId, { input }, context) => {
           const { destinationId, cron, timezone, keep } = input;
+          mayKeep(context, targetId, destinationId);
           const schedule = { destinationId, cron, timezone: timezone ?? 'UTC', keep };
-          return askActor(context, backupsOf(owner), { type: 'schedule-create', schedule });
+          const to = backupsActor.at(targetId);
+          return askActor(context, to, { type: 'schedule-create', schedule });
         },
       },
     ),
@@ -221,14 +239,9 @@ builder.mutationFields((t) => ({
   ),
 }));
 
-function backupsOf({ app, database }: Owner) {
-  return backupsActor.at((app ?? database).id);
-}
-
-function refuseInstance(instance: boolean | null | undefined): void {
-  if (instance !== true) return;
-  const detail = 'instance: the instance itself cannot be backed up by a schedule yet.';
-  throw new ServiceError('NOT_BUILT_YET', detail);
+/** The instance has no team of its own: its backups go to a destination of the acting one. */
+function mayKeep(context: GraphContext, targetId: string, destinationId: string): void {
+  if (targetId === instanceTarget) requireDestination(context, destinationId, 'manage_backups');
 }
 
 /** Whether the caller sees the backups of a target: each is judged once. */

@@ -1,10 +1,11 @@
 /** Owns destinations of backups in the schema. */
 import { destinationActor, type TestVerdict } from '../../actors/destination/protocol.ts';
 import { teamActor } from '../../actors/team/protocol.ts';
+import { keepsInstance } from '../../auth/rights/backup-resource.ts';
 import { newId } from '../../lib/ids.ts';
 import { type DestinationRecord, destinationKinds } from '../../store/records/records.ts';
 import { tables } from '../../store/records/tables.ts';
-import { askActor, requireTeam } from '../access.ts';
+import { askActor, requireAdmin, requireTeam } from '../access.ts';
 import { builder, secret } from './builder.ts';
 import { actingTeam, destinationById, needs } from './needs.ts';
 
@@ -103,9 +104,11 @@ builder.mutationFields((t) => ({
   destinationRecoveryKey: t.string({
     ...secret,
     ...needs('manage_backup_destinations', destinationById, {
-      description: 'The identity of age that opens its backups; keep it elsewhere.',
-      resolve: ({ id }, _args, context) =>
-        askActor(context, destinationActor.at(id), { type: 'recovery-key' }),
+      description: 'The identity of age that opens its backups; keep it elsewhere. Where the instance is backed up, for the instance administrator.',
+      resolve: ({ id }, _args, context) => {
+        if (keepsInstance(context.read.reader, id)) requireAdmin(context);
+        return askActor(context, destinationActor.at(id), { type: 'recovery-key' });
+      },
     }),
   }),
 }));

@@ -7,7 +7,9 @@ import type { GraphQLResolveInfo } from 'graphql';
 import type { Capability } from '../../lib/capabilities.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { AppRecord, DatabaseRecord } from '../../store/records/records.ts';
+import { instanceTarget } from '../../actors/backup/protocol.ts';
 import {
+  requireAdmin,
   requireApp,
   requireBackupRun,
   requireBackupSchedule,
@@ -106,6 +108,31 @@ export type Owner =
   | { app?: never; database: Readonly<DatabaseRecord> };
 
 const ownerArgs = builder.args((t) => ({ appId: t.id(), databaseId: t.id() }));
+
+const backedUpArgs = builder.args((t) => ({
+  appId: t.id(),
+  databaseId: t.id(),
+  instance: t.boolean({
+    defaultValue: false,
+    description: 'The instance itself; for the instance administrator.',
+  }),
+}));
+
+/** What backups are of, by its id; BAD_USER_INPUT unless it is one thing. */
+export const backedUp: Subject<typeof backedUpArgs, string> = {
+  args: backedUpArgs,
+  find: (context, need, { appId, databaseId, instance }) => {
+    if (instance !== true) {
+      const { app, database } = appOrDatabase.find(context, need, { appId, databaseId }, undefined);
+      return (app ?? database).id;
+    }
+    if (appId != null || databaseId != null) {
+      throw new ServiceError('BAD_USER_INPUT', 'Name either appId, databaseId or instance.');
+    }
+    requireAdmin(context);
+    return instanceTarget;
+  },
+};
 
 /** An app or a database; BAD_USER_INPUT for both and for neither. */
 export const appOrDatabase: Subject<typeof ownerArgs, Owner> = {

@@ -3,6 +3,7 @@ import { appActor } from '../../actors/app/protocol.ts';
 import { databaseActor } from '../../actors/database/protocol.ts';
 import type { RestoreProtocol } from '../../actors/restore/protocol.ts';
 import type { ActorRef } from '../../actors/runtime/actor.ts';
+import { ofInstance } from '../../backups/restores/artifact-kind.ts';
 import { can } from '../../auth/rights/authorize.ts';
 import { resourceOfBackup } from '../../auth/rights/backup-resource.ts';
 import type { BackupRunRecord, RestoreRunRecord } from '../../store/records/records.ts';
@@ -59,6 +60,7 @@ builder.mutationFields((t) => ({
         description:
           'Overwrites the live target. Answers at once. RESTORE_RUNNING while one is under way.',
         resolve: (backup, _args, context) => {
+          if (backup.kind === 'instance') throw ofInstance();
           const { reader } = context.read;
           const resource = resourceOfBackup(reader, backup);
           const may = (need: 'configure_apps' | 'manage_env'): boolean =>

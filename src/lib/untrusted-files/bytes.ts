@@ -11,7 +11,7 @@ import { copyFile, type FileHandle } from 'node:fs/promises';
 
 const chunkBytes = 1024 * 1024;
 /** Reading holes of more than this takes longer than a program that sees where they are. */
-const holesMaxBytes = 64 * 1024 * 1024;
+export const holesMaxBytes = 64 * 1024 * 1024;
 const zeros = Buffer.alloc(chunkBytes);
 
 export async function copyBytes(source: FileHandle, target: FileHandle): Promise<void> {

@@ -4,13 +4,13 @@
  *
  * 1. A copy has the times of its source, taken before the source was read. A file that changes
  *    while it is copied therefore differs the next time.
- * 2. Files and folders are synced. A link is copied as a link. Pipes, sockets and devices stay out.
+ * 2. Files and folders are synced, unless nobody wants that. A link is copied as a link. Pipes, sockets and devices stay out.
  * 3. Nothing that somebody does to the source fails a copy: what cannot be copied is told.
  * 4. Nothing in the target is written over: what differs is removed, and made anew.
  */
 import type { Stats } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
-import { copyBytes } from './bytes.ts';
+import { copyBytes, holesMaxBytes } from './bytes.ts';
 import { depthMax, type Folder, ignoreChange, type Name, within } from './folder.ts';
 import { removeIn } from './remove.ts';
 
@@ -23,6 +23,8 @@ export interface TreeCopy {
   /** Called for each file that was looked at. */
   seen?: (bytes: number) => void;
   missed?: (path: string, why: Missed) => void;
+  /** False: the copy need not outlive a power cut. */
+  synced?: boolean;
 }
 
 /** A folder on its way into another one. */
@@ -53,7 +55,7 @@ async function copyLevel(level: Level, copy: TreeCopy): Promise<number> {
       throw new CopyFailed(path, error);
     }
   }
-  await level.to.self.sync();
+  if (copy.synced !== false) await level.to.self.sync();
   return copied;
 }
 
@@ -76,9 +78,9 @@ async function copyEntry(level: Level, name: Name, path: string, copy: TreeCopy)
     if (!(await copyLink(level, name, found))) await tellChanged(level, name, path, copy);
   } else if (!found.isFile()) copy.missed?.(path, 'special');
   else {
-    const copied = await copyChanged(level, name, found);
+    const copied = await copyChanged(level, name, found, copy.synced);
     if (copied === null) await tellChanged(level, name, path, copy);
-    copy.seen?.(found.size);
+    copy.seen?.(bytesIn(found));
     return copied === true ? 1 : 0;
   }
   return 0;
@@ -141,6 +143,7 @@ export async function copyChanged(
   { from, to }: Pick<Level, 'from' | 'to'>,
   name: Name,
   found: Stats,
+  synced = true,
 ): Promise<boolean | null> {
   const copied = await to.lstat(name).catch(ignoreMissing);
   if (copied?.isFile() && isSame(copied, found)) return false;
@@ -153,7 +156,7 @@ export async function copyChanged(
     try {
       await copyBytes(source, target);
       await dress(target, now);
-      await target.sync();
+      if (synced) await target.sync();
       await target.utimes(now.atime, now.mtime);
     } finally {
       await target.close();
@@ -182,6 +185,11 @@ export interface FileCount {
   bytes: number;
 }
 
+/** Without the holes of a file that is little else: they are not copied. */
+function bytesIn({ size, blocks }: Stats): number {
+  return Math.min(size, blocks * 512 + holesMaxBytes);
+}
+
 /** Adds how many files, and bytes in them, a copy would look at now. */
 export async function measureTree(
   from: Folder,
@@ -203,7 +211,7 @@ export async function measureTree(
     }
     if (!found?.isFile()) continue;
     total.files += 1;
-    total.bytes += found.size;
+    total.bytes += bytesIn(found);
   }
 }
 

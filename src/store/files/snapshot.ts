@@ -15,7 +15,7 @@
  * 6. Apps and databases may change their own files meanwhile. That leads a copy nowhere else, and fails
  *    none: what could not be copied is counted.
  */
-import { mkdir, open as openFile, readdir, realpath, rename, stat } from 'node:fs/promises';
+import { mkdir, readdir, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { open } from 'lmdb';
 import {
@@ -28,9 +28,9 @@ import {
   type TreeCopy,
 } from '../../lib/untrusted-files/copy.ts';
 import { Folder, ignoreChange, readWhole, within } from '../../lib/untrusted-files/folder.ts';
-import { removeTree } from '../../lib/untrusted-files/remove.ts';
 import { storeFolder } from './environment.ts';
 import { checkSharedStoreFile } from './store-file.ts';
+import { fillWhole, refuseInside, refuseUnlessEmpty, syncFile } from './whole-folder.ts';
 import { StoreRefusal } from '../refusal.ts';
 import { instanceKeyFile } from '../secrets.ts';
 
@@ -38,7 +38,15 @@ export interface SnapshotOptions {
   /** Copy the instance key too; whoever has both can read every secret. */
   withKey: boolean;
   databases?: DatabaseFiles;
+  /** May throw, which ends the copy. */
   onProgress?: (progress: Progress) => void;
+  /** The target may lie in the data directory, and is not synced: it is read and removed at once. */
+  passing?: boolean;
+}
+
+export interface RestoreOptions extends Pick<SnapshotOptions, 'databases' | 'onProgress'> {
+  /** Is given the folder that is whole, and not yet in place. */
+  finish?: (dir: string) => Promise<void>;
 }
 
 /** What is known of the files of databases. Paths are relative to the folder of a database. */
@@ -71,6 +79,13 @@ const settleTries = 5;
 /** More than any file that names a checkpoint has. */
 const checkpointMaxBytes = 64 * 1024;
 const apps = 'apps';
+/** In the artifact of a snapshot beside it; no part of a data directory. */
+export const artifactFile = 'instance.json';
+/** What belongs to processes, is good for an hour, or passes through. */
+// prettier-ignore
+const leftOut = [
+  'runner', 'run', 'docker', 'swarm', 'resets', 'backups', 'restores', 'snapshots',
+];
 const toolchain = 'toolchain';
 
 /** Copies `dir` into the new folder `target`, also while a process has its store open. */
@@ -81,9 +96,10 @@ export async function copyDataDirectory(
 ): Promise<Copied> {
   const from = resolve(dir);
   const to = resolve(target);
-  await refuseTarget(from, to);
-  const skip = new Set(['runner', 'run', 'docker', 'swarm', 'resets', 'backups']);
-  skip.add(relative(from, storeFolder(from)));
+  const synced = options.passing !== true;
+  if (synced) refuseInside(from, to);
+  await refuseUnlessEmpty(to);
+  const skip = new Set([...leftOut, relative(from, storeFolder(from))]);
   if (!options.withKey) skip.add(instanceKeyFile);
   const { databases } = options;
   const places = await placesOf(from, skip, databases);
@@ -91,9 +107,12 @@ export async function copyDataDirectory(
   const unsettled: string[] = [];
   const missed: MissedCount = new Map();
   await fillWhole(to, async (partial) => {
-    for (const place of places) await copyPlace(place, partial, { seen: counter.seen });
+    const { seen } = counter;
+    for (const place of places) await copyPlace(place, partial, { seen, synced });
     await copyStore(from, partial);
-    for (const place of places) await copyPlace(place, partial, { missed: countIn(missed, place) });
+    for (const place of places) {
+      await copyPlace(place, partial, { missed: countIn(missed, place), synced });
+    }
     unsettled.push(...(await settleDatabases(places, partial, databases)));
   });
   return { ...counter.done, unsettled, missed };
@@ -103,21 +122,23 @@ export async function copyDataDirectory(
 export async function restoreDataDirectory(
   copy: string,
   dir: string,
-  options: Omit<SnapshotOptions, 'withKey'> = {},
+  options: RestoreOptions = {},
 ): Promise<Copied> {
   const from = resolve(copy);
   const to = resolve(dir);
   await stat(join(storeFolder(from), 'data.mdb')).catch((error: unknown) => {
     throw isGone(error) ? new StoreRefusal(`There is no snapshot at ${from}.`) : error;
   });
-  await refuseTarget(from, to);
-  const places = await placesOf(from, new Set(), options.databases);
+  refuseInside(from, to);
+  await refuseUnlessEmpty(to);
+  const places = await placesOf(from, new Set([artifactFile]), options.databases);
   const counter = await counterOf(places, options.onProgress);
   const missed: MissedCount = new Map();
   await fillWhole(to, async (partial) => {
     for (const place of places) {
       await copyPlace(place, partial, { seen: counter.seen, missed: countIn(missed, place) });
     }
+    await options.finish?.(partial);
   });
   return { ...counter.done, unsettled: [], missed };
 }
@@ -158,7 +179,7 @@ async function placesOf(
 async function copyPlace(
   { from, to, leaves }: CopiedPlace,
   target: string,
-  told: Pick<TreeCopy, 'seen' | 'missed'>,
+  told: Omit<TreeCopy, 'leaves'>,
 ): Promise<void> {
   if (to !== '') await mkdir(join(target, to), { recursive: true, mode: 0o711 });
   await within(Folder.open(from), (source) =>
@@ -293,52 +314,12 @@ async function counterOf(
   return { done, seen };
 }
 
-/** Makes the folder `to` by filling another one and renaming it (invariant 2). */
-async function fillWhole(to: string, fill: (partial: string) => Promise<void>): Promise<void> {
-  const partial = join(dirname(to), `.${basename(to)}.partial-${String(process.pid)}`);
-  await mkdir(dirname(to), { recursive: true, mode: 0o700 });
-  await removeTree(partial);
-  // It must be new: where others may write, too, somebody else may have made one of this name.
-  await mkdir(partial, { mode: 0o700 });
-  try {
-    await fill(partial);
-    await syncFile(partial);
-    await rename(partial, to);
-    await syncFile(dirname(to));
-  } catch (error) {
-    await removeTree(partial);
-    throw error;
-  }
-}
-
-/** A file, or the names in a folder. */
-async function syncFile(path: string): Promise<void> {
-  const file = await openFile(path, 'r');
-  try {
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-}
-
 function isGone(error: unknown): boolean {
   return (error as { code?: unknown }).code === 'ENOENT';
 }
 
 function ignoreGone(error: unknown): undefined {
   if (!isGone(error)) throw error;
-}
-
-async function refuseTarget(from: string, to: string): Promise<void> {
-  const inside = relative(from, to);
-  if (inside === '' || !inside.startsWith('..')) {
-    throw new StoreRefusal(`Cannot copy to ${to}: it lies in ${from}.`);
-  }
-  const present = await readdir(to).catch((error: unknown) => {
-    if (isGone(error)) return [];
-    throw error;
-  });
-  if (present.length > 0) throw new StoreRefusal(`Cannot copy to ${to}: it is not empty.`);
 }
 
 async function copyStore(from: string, to: string): Promise<void> {

@@ -47,12 +47,14 @@ export function checkSharedStoreFile(dir: string): 'new' | 'there' {
   try {
     return checkStoreFile(dir);
   } catch (error) {
-    if (isInUse(storeFolder(dir))) return 'there';
+    if (isStoreInUse(dir)) return 'there';
     throw error;
   }
 }
 
-function isInUse(folder: string): boolean {
+/** Whether a process has the store of this data directory open. */
+export function isStoreInUse(dir: string): boolean {
+  const folder = storeFolder(dir);
   if (!existsSync(join(folder, lockFile))) return false;
   try {
     takeProcessLock(folder).release();

@@ -41,7 +41,8 @@ export type BackupRunStatus = 'running' | 'verifying' | 'success' | 'failed' | '
 
 /** What a backup is of. */
 export interface BackupTarget {
-  kind: 'app' | 'database';
+  kind: 'app' | 'database' | 'instance';
+  /** Of the instance: `instance`. */
   targetId: string;
 }
 
