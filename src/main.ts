@@ -10,6 +10,8 @@ const usage = `Usage: gangway <command>
   snapshot <dir>     copies the data directory into a new folder, also while it is served
     --with-key       with the instance key: whoever has both can read every secret
   restore <dir>      puts a snapshot in the place of an empty data directory
+  restore <artifact> --identity <file>
+                     the same with a backup of the instance and its recovery key; - is standard input
   reset-password <email>
                      prints a link that sets a new password, once and within an hour
     --disable-two-factor   which turns two-factor off, too

@@ -5,6 +5,7 @@
  * 1. Standard output gets one line at the end. Standard error gets the summary and, on a terminal, the
  *    progress before it.
  */
+import { stat } from 'node:fs/promises';
 import { databaseFiles } from '../actors/database/running/places.ts';
 import { resolveConfig } from '../config.ts';
 import type { Missed } from '../lib/untrusted-files/copy.ts';
@@ -15,6 +16,7 @@ import {
   type Progress,
   restoreDataDirectory,
 } from '../store/files/snapshot.ts';
+import { forgetRuns, restoreInstance } from './instance-restore.ts';
 
 const tellEveryMs = 200;
 
@@ -23,21 +25,50 @@ export async function copyCommand(
   command: 'snapshot' | 'restore',
   args: readonly string[],
 ): Promise<boolean> {
+  return command === 'snapshot' ? await snapshot(args) : await restore(args);
+}
+
+async function snapshot(args: readonly string[]): Promise<boolean> {
   const withKey = args.includes('--with-key');
   const [dir, ...more] = args.filter((arg) => arg !== '--with-key');
   if (dir === undefined || dir.startsWith('-') || more.length > 0) return false;
-  if (withKey && command === 'restore') return false;
   const { dataDir } = resolveConfig().config;
-  const options = { databases: databaseFiles, ...progressOn(process.stderr) };
-  const copied =
-    command === 'snapshot'
-      ? await copyDataDirectory(dataDir, dir, { ...options, withKey })
-      : await restoreDataDirectory(dir, dataDir, options);
+  const options = { databases: databaseFiles, ...progressOn(process.stderr), withKey };
+  told(await copyDataDirectory(dataDir, dir, options), `Copied to ${dir}`);
+  return true;
+}
+
+/** From a folder, or from the artifact of a backup: a file, or `-`. */
+async function restore(args: readonly string[]): Promise<boolean> {
+  const at = args.indexOf('--identity');
+  const identity = at === -1 ? null : (args[at + 1] ?? '');
+  const [from, ...more] = at === -1 ? args : args.toSpliced(at, 2);
+  const isName = from !== undefined && (from === '-' || !from.startsWith('-'));
+  if (!isName || more.length > 0 || identity === '') return false;
+  const { config } = resolveConfig();
+  const { dataDir } = config;
+  if (identity !== null || from === '-' || (await isFile(from))) {
+    const unpacked = await restoreInstance({ config, artifact: from, identity });
+    told({ ...unpacked, unsettled: [], missed: new Map() }, `Restored to ${dataDir}`);
+    return true;
+  }
+  const options = { databases: databaseFiles, finish: forgetRuns, ...progressOn(process.stderr) };
+  told(await restoreDataDirectory(from, dataDir, options), `Restored to ${dataDir}`);
+  return true;
+}
+
+function isFile(path: string): Promise<boolean> {
+  return stat(path).then(
+    (found) => !found.isDirectory(),
+    () => false,
+  );
+}
+
+function told(copied: Copied, line: string): void {
   // Ends the line of the progress.
   if (process.stderr.isTTY) process.stderr.write('\n');
   process.stderr.write(summaryOf(copied));
-  process.stdout.write(command === 'snapshot' ? `Copied to ${dir}\n` : `Restored to ${dataDir}\n`);
-  return true;
+  process.stdout.write(`${line}\n`);
 }
 
 interface Terminal {

@@ -34,7 +34,7 @@ import { systemClock } from '../lib/clock.ts';
 import { hasStrangers } from '../lib/processes/strangers.ts';
 import type { Tally } from '../lib/tally.ts';
 import type { Core } from './core.ts';
-import { proveKey } from './restores.ts';
+import { proveKey } from '../backups/restores/recovery-key.ts';
 import type { ReadCounter } from '../mcp/reads.ts';
 import { type ServedMcp, serveMcp } from './mcp.ts';
 import { tables } from '../store/records/tables.ts';

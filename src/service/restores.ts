@@ -5,10 +5,7 @@ import { recover, restorerOf } from '../actors/restore/restorers.ts';
 import { placeOf, recoveryContext } from '../actors/destination/place.ts';
 import { openDestination } from '../backups/destinations/open.ts';
 import { decrypted } from '../backups/streams/age/decrypted.ts';
-import { headerEnd, headerMaxBytes, openHeader } from '../backups/streams/age/header.ts';
-import { identityOf } from '../backups/streams/age/keys.ts';
 import { gunzipped } from '../backups/streams/gunzipped.ts';
-import { corrupt } from '../backups/streams/refusals.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { tables } from '../store/records/tables.ts';
 import type { Config } from '../config.ts';
@@ -41,16 +38,4 @@ export function restoreDeps(
     restorerOf: (of) => restorerOf(sources, of),
     recover: (of, signal) => recover(sources, of, signal),
   };
-}
-
-/**
- * Throws RECOVERY_KEY_WRONG unless the key opens the artifact that begins like this, and ARTIFACT_CORRUPT where
- * nothing could.
- */
-export function proveKey(head: Uint8Array, recoveryKey: string): void {
-  const identity = identityOf(recoveryKey);
-  const bytes = Buffer.from(head.subarray(0, headerMaxBytes));
-  const end = headerEnd(bytes);
-  if (end === null) throw corrupt('its header is cut off, or has no end');
-  openHeader(bytes.subarray(0, end), identity);
 }

@@ -77,7 +77,11 @@ export function kindOfTar(root: ReadonlySet<string>): ArtifactKind | null {
 export function checkFits(kind: ArtifactKind | null, wanted: SourceKind): ArtifactKind {
   if (kind?.source === wanted) return kind;
   if (kind?.source === 'instance') throw ofInstance();
+  throw misfit(kind, wanted);
+}
+
+export function misfit(kind: ArtifactKind | null, wanted: SourceKind): ServiceError {
   const is = kind === null ? 'no backup that is known here' : `a backup of ${names[kind.source]}`;
   const detail = `The file is ${is}; this is ${names[wanted]}.`;
-  throw new ServiceError('ARTIFACT_UNFIT', detail);
+  return new ServiceError('ARTIFACT_UNFIT', detail);
 }

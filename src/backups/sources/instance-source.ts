@@ -127,11 +127,14 @@ function failure(error: unknown): unknown {
   if (cause instanceof ServiceError) return cause;
   if (error instanceof ServiceError) return error;
   if (code === 'ENOSPC' || code === 'EDQUOT') return full();
-  return new ServiceError('DUMP_FAILED', 'The data directory could not be copied.', { cause: error });
+  return new ServiceError('DUMP_FAILED', 'The data directory could not be copied.', {
+    cause: error,
+  });
 }
 
 function full(): ServiceError {
-  const detail = 'The disk of the data directory has no room for a copy of it, which a backup needs.';
+  const detail =
+    'The disk of the data directory has no room for a copy of it, which a backup needs.';
   return new ServiceError('STORAGE_FULL', detail);
 }
 

@@ -6,13 +6,16 @@
  *    tar that is cut off shows.
  * 2. Names are bytes, and are not looked at here.
  */
-import {
-  hasTarChecksum,
-  isZeroBlock,
-  tarNumber,
-} from '../../archives/formats/tar-header.ts';
+import { hasTarChecksum, isZeroBlock, tarNumber } from '../../archives/formats/tar-header.ts';
 import { corrupt } from '../streams/refusals.ts';
-import { blockBytes, flags, nameBytes, paddingOf, type TarEntry, type TarOwner } from './tar-header.ts';
+import {
+  blockBytes,
+  flags,
+  nameBytes,
+  paddingOf,
+  type TarEntry,
+  type TarOwner,
+} from './tar-header.ts';
 
 export interface ReadEntry extends TarEntry {
   owner: TarOwner;
@@ -40,7 +43,8 @@ export async function* tarEntries(bytes: AsyncIterable<Uint8Array>): AsyncGenera
     for (;;) {
       const block = await input.exactly(blockBytes);
       if (isZeroBlock(block)) break;
-      if (!hasTarChecksum(block)) throw corrupt('it is no tar, or the checksum of a header is wrong');
+      if (!hasTarChecksum(block))
+        throw corrupt('it is no tar, or the checksum of a header is wrong');
       const size = numberIn(block, 124, 12);
       const flag = String.fromCharCode(block[156] ?? 0);
       const field = longs[flag];
