@@ -107,7 +107,8 @@ describe('backups', () => {
       [{ appId, cron: '@daily', keep: 0 }, 'BAD_USER_INPUT'],
       [{ cron: '@daily' }, 'BAD_USER_INPUT'],
       [{ appId, databaseId: 'db_none', cron: '@daily' }, 'BAD_USER_INPUT'],
-      [{ instance: true, cron: '@daily' }, 'NOT_BUILT_YET'],
+      [{ instance: true, cron: '@daily' }, 'ENCRYPTION_REQUIRED'],
+      [{ instance: true, appId, cron: '@daily' }, 'BAD_USER_INPUT'],
       [{ appId, cron: '@daily', destinationId: 'dst_none' }, 'NOT_FOUND'],
     ] as const) {
       const i = { destinationId: own, ...input };

@@ -7,11 +7,15 @@ type Headers = Readonly<Record<string, string>>;
 export async function makeDestination(
   client: Client,
   name: string,
-  { encrypt = false, headers = {} }: { encrypt?: boolean; headers?: Headers } = {},
+  {
+    encrypt = false,
+    path = null,
+    headers = {},
+  }: { encrypt?: boolean; path?: string | null; headers?: Headers } = {},
 ): Promise<string> {
   const { createDestination } = await client.must<{ createDestination: { id: string } }>(
     'mutation($i: CreateDestinationInput!) { createDestination(input: $i) { id } }',
-    { i: { name, kind: 'server', encrypt } },
+    { i: { name, kind: 'server', encrypt, path } },
     headers,
   );
   return createDestination.id;
@@ -34,6 +38,7 @@ export interface Run {
   id: string;
   appId: string | null;
   databaseId: string | null;
+  instance: boolean;
   destinationId: string;
   status: string;
   sizeBytes: number | null;
@@ -46,18 +51,21 @@ export interface Run {
   finishedAt: string | null;
 }
 
-const fields = `id appId databaseId destinationId status sizeBytes progressBytes sha256 encrypted
+const fields = `id appId databaseId instance destinationId status sizeBytes progressBytes sha256 encrypted
   verifiedAt error startedAt finishedAt`;
 
 export async function beginBackup(
   client: Client,
-  of: { appId?: string; databaseId?: string; destinationId: string },
+  of: { appId?: string; databaseId?: string; instance?: boolean; destinationId: string },
   headers: Headers = {},
 ): Promise<Run> {
   const { runBackup } = await client.must<{ runBackup: Run }>(
-    `mutation($a: ID, $b: ID, $d: ID!) {
-      runBackup(appId: $a, databaseId: $b, destinationId: $d) { ${fields} } }`,
-    { a: of.appId ?? null, b: of.databaseId ?? null, d: of.destinationId },
+    `mutation($a: ID, $b: ID, $i: Boolean, $d: ID!) {
+      runBackup(appId: $a, databaseId: $b, instance: $i, destinationId: $d) { ${fields} } }`,
+    {
+      ...{ a: of.appId ?? null, b: of.databaseId ?? null },
+      ...{ i: of.instance ?? false, d: of.destinationId },
+    },
     headers,
   );
   return runBackup;
