@@ -174,7 +174,8 @@ describe('a backup of the instance', () => {
     t.after(() => fresh.end());
     writeFileSync(join(folder, 'other'), `AGE-SECRET-KEY-1${'Q'.repeat(58)}\n`);
     const wrong = await fresh.run(['restore', '-', '--identity', join(folder, 'other')]);
-    assert.deepEqual([wrong.code, /RECOVERY_KEY_WRONG/.test(wrong.text)], [1, true], wrong.text);
+    assert.equal(wrong.code, 1);
+    assert.match(wrong.text, /RECOVERY_KEY_WRONG/);
     const back = await fresh.run(['restore', '-', '--identity', key()]);
     assert.equal(back.code, 0, back.text);
     assert.match(back.text, /^gangway: [\d,]+ files, [\d.]+ MB\nRestored to \S+\n$/);

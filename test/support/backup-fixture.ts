@@ -89,6 +89,8 @@ export class BackupFixture {
   readonly store = new MemoryStore();
   readonly logger = recordingLogger();
   readonly destination = new MemoryDestination();
+  /** Of the destination; null: it does not encrypt. */
+  recipient: string | null = null;
   /** What the source gives; it may throw, or wait for ever. */
   dump: (signal: AbortSignal) => AsyncIterable<Uint8Array> = once('some rows');
   turns = new RunTurns(2);
@@ -116,10 +118,10 @@ export class BackupFixture {
       backupsDefinition({
         ...{ reader: store, clock, logger, turns: this.turns, writing: new Set() },
         teamOfDestination: (id) => (id === destinationId && !this.#isGone ? 'team_one' : null),
-        openDestination: () => ({ destination, recipient: null }),
-        sourceOf: () =>
+        openDestination: () => ({ destination, recipient: this.recipient }),
+        sourceOf: ({ kind }) =>
           Promise.resolve({
-            kind: 'postgresql',
+            kind: kind === 'instance' ? kind : 'postgresql',
             ending: 'dump',
             read: (signal) => this.dump(signal),
           }),
@@ -164,8 +166,8 @@ export class BackupFixture {
     return this.#runtime.ask(backupsActor.at(id), message);
   }
 
-  run(): Promise<BackupRunRecord> {
-    return this.ask({ type: 'run', destinationId });
+  run(id = targetId): Promise<BackupRunRecord> {
+    return this.ask({ type: 'run', destinationId }, id);
   }
 
   schedule(cron: string, keep = 7, timezone = 'UTC'): Promise<BackupScheduleRecord> {

@@ -1,101 +1,38 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import {
-  chmod,
-  lchown,
-  lstat,
-  mkdir,
-  readdir,
-  readFile,
-  readlink,
-  stat,
-  symlink,
-  truncate,
-  utimes,
-  writeFile,
-} from 'node:fs/promises';
+import { lstat, mkdir, readdir, readFile, readlink, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, it, type TestContext } from 'node:test';
+import { describe, it } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { databaseFiles } from '../../../src/actors/database/running/places.ts';
-import { instanceSource, leftSnapshots } from '../../../src/backups/sources/instance-source.ts';
 import { encrypted } from '../../../src/backups/streams/age/encrypted.ts';
 import { newKeyPair } from '../../../src/backups/streams/age/keys.ts';
 import { tarEnd, type TarEntry, tarHeaders } from '../../../src/backups/tar/tar-header.ts';
 import { restoreInstance } from '../../../src/commands/instance-restore.ts';
 import { StoreRefusal } from '../../../src/store/refusal.ts';
-import { put } from '../../../src/store/records/table.ts';
 import { tables } from '../../../src/store/records/tables.ts';
 import { openSecretBox } from '../../../src/store/secrets.ts';
 import { inPieces, joined } from '../../support/byte-streams.ts';
+import {
+  appUid,
+  type InstanceWorld,
+  instanceWorld,
+  longName,
+  tarOf,
+} from '../../support/instance-world.ts';
 import { needs } from '../../support/programs.ts';
 import { openedStore, temporaryFolder } from '../../support/store-fixture.ts';
 
 const isRoot = process.getuid?.() === 0;
 const keys = newKeyPair();
-const appUid = 200_123;
-const longName = `${'long-'.repeat(40)}name`;
 
-interface World {
-  folder: string;
-  dir: string;
-  sealed: Uint8Array;
-}
-
-/** A data directory as one looks that is in use. */
-async function world(t: TestContext): Promise<World> {
-  const folder = await temporaryFolder(t);
-  const dir = join(folder, 'data');
-  const store = await openedStore(t, { dir });
-  const record = { id: 'instance', publicUrl: 'https://panel.example', logMaxDays: 3 };
-  const run = { id: 'run_1', targetId: 'instance', teamId: 'team', status: 'running' };
-  const left = { id: 'run_2', targetId: 'app', teamId: 'team', status: 'failed' };
-  const changes = [
-    put(tables.instance, record as never),
-    put(tables.backupRuns, { ...run, artifact: 'writing', key: 'k', destinationId: 'd' } as never),
-    put(tables.backupRuns, { ...left, artifact: 'leaving', key: 'l', destinationId: 'd' } as never),
-  ];
-  await store.commit({ actor: 'test', epoch: store.nextEpoch('test'), changes });
-  const sealed = openSecretBox({ dir }).seal('hunter2', 'a context');
-  const release = join(dir, 'apps', 'app_1', 'releases', 'dpl_1');
-  await mkdir(join(release, '.venv', 'bin'), { recursive: true });
-  await mkdir(join(dir, 'apps', 'app_1', 'data'));
-  await mkdir(join(dir, 'uploads', 'app_1'), { recursive: true });
-  await mkdir(join(dir, 'backups', 'dst_1'), { recursive: true });
-  await writeFile(join(dir, 'uploads', 'app_1', 'blob'), 'zip');
-  await writeFile(join(release, 'start'), '#!/bin/sh', { mode: 0o750 });
-  await writeFile(join(release, longName), 'long');
-  await writeFile(Buffer.concat([Buffer.from(`${release}/`), Buffer.from([0x66, 0xff])]), 'bytes');
-  await writeFile(join(release, 'a\\b\nc'), 'odd');
-  await writeFile(join(release, 'hollow'), 'x');
-  await truncate(join(release, 'hollow'), 3 * 2 ** 20);
-  await symlink('/usr/bin/python3', join(release, '.venv', 'bin', 'python3'));
-  await utimes(join(release, 'start'), 1e9, 1e9);
-  if (isRoot) {
-    for (const name of ['', '.venv', 'start']) await lchown(join(release, name), appUid, appUid);
-    await lchown(join(dir, 'apps', 'app_1'), 0, appUid);
-  }
-  await chmod(join(dir, 'apps', 'app_1'), 0o710);
-  return { folder, dir, sealed };
-}
-
-function sourceOf(dir: string) {
-  const snapshots = join(dir, 'snapshots');
-  const missed = (left: unknown): void => assert.fail(JSON.stringify(left));
-  return instanceSource({ dataDir: dir, snapshots, databases: databaseFiles, missed });
-}
-
-const tarOf = (dir: string): Promise<Buffer> =>
-  joined(sourceOf(dir).read(new AbortController().signal));
-
-async function artifactOf({ dir }: World): Promise<Buffer> {
+async function artifactOf({ dir }: InstanceWorld): Promise<Buffer> {
   const packed = gzipSync(await tarOf(dir), { level: 1 });
   return joined(encrypted(inPieces(packed, 100_000), [keys.recipient]));
 }
 
 /** Puts both into files, and restores into a folder of its own. */
 async function restoring(
-  { folder }: Pick<World, 'folder'>,
+  { folder }: Pick<InstanceWorld, 'folder'>,
   artifact: Uint8Array,
   identity: string | null = `# a comment\n\n${newKeyPair().recoveryKey}\n${keys.recoveryKey}\n`,
 ) {
@@ -109,7 +46,7 @@ async function restoring(
 }
 
 async function refused(
-  at: Pick<World, 'folder'>,
+  at: Pick<InstanceWorld, 'folder'>,
   artifact: Uint8Array,
   told: RegExp,
   key?: string,
@@ -127,7 +64,7 @@ async function refused(
   );
 }
 
-type Written = Partial<TarEntry> & { name: Buffer | string; content?: string };
+type Written = Partial<Omit<TarEntry, 'name'>> & { name: Buffer | string; content?: string };
 
 /** As somebody writes it who knows the recipient, and means harm. */
 function tarWith(...entries: Written[]): Buffer {
@@ -144,7 +81,7 @@ function tarWith(...entries: Written[]): Buffer {
 
 describe('restoreInstance()', () => {
   it('brings all back that the instance had, as it was', async (t) => {
-    const made = await world(t);
+    const made = await instanceWorld(t);
     const back = await restoring(made, await artifactOf(made));
     assert.deepEqual((await readdir(back)).sort(), [
       ...['apps', 'instance.key', 'instance.key-check', 'store', 'uploads'],
@@ -174,7 +111,7 @@ describe('restoreInstance()', () => {
   });
 
   it('forgets what was under way, so that the artifact is not taken for its leftover', async (t) => {
-    const made = await world(t);
+    const made = await instanceWorld(t);
     const store = await openedStore(t, { dir: await restoring(made, await artifactOf(made)) });
     const run = store.get(tables.backupRuns, 'run_1');
     assert.deepEqual([run?.status, run?.artifact], ['failed', 'none']);
@@ -183,12 +120,12 @@ describe('restoreInstance()', () => {
   });
 
   it('takes gzip that somebody opened before, without an identity', async (t) => {
-    const made = await world(t);
+    const made = await instanceWorld(t);
     assert.ok((await readdir(await restoring(made, gzipSync(await tarOf(made.dir)), null))).length);
   });
 
   it('refuses any other key, and none', async (t) => {
-    const made = await world(t);
+    const made = await instanceWorld(t);
     const artifact = await artifactOf(made);
     await refused(
       made,
@@ -203,7 +140,7 @@ describe('restoreInstance()', () => {
   });
 
   it('refuses what is cut off, changed, or followed by anything, wherever that is', async (t) => {
-    const made = await world(t);
+    const made = await instanceWorld(t);
     const artifact = await artifactOf(made);
     for (const share of [0.1, 0.5, 0.99]) {
       const at = Math.floor(artifact.length * share);
@@ -282,7 +219,7 @@ describe('restoreInstance()', () => {
   });
 
   it('gives an app nothing of ours, whatever owners and modes the tar names', async (t) => {
-    const made = await world(t);
+    const made = await instanceWorld(t);
     const tar = await tarOf(made.dir);
     // The owner and the mode of `apps/app_1`, with the checksum of the header.
     const header = tar.indexOf(Buffer.from('apps/app_1/\0'));
@@ -298,7 +235,7 @@ describe('restoreInstance()', () => {
   });
 
   it('refuses a data directory with anything in it, and says when Gangway runs on it', async (t) => {
-    const made = await world(t);
+    const made = await instanceWorld(t);
     const artifact = join(made.folder, 'artifact');
     await writeFile(artifact, await artifactOf(made));
     const config = { dataDir: made.dir, instanceKey: null };
@@ -318,7 +255,7 @@ describe('restoreInstance()', () => {
   });
 
   it('removes what a restore left that was killed', async (t) => {
-    const made = await world(t);
+    const made = await instanceWorld(t);
     const { pid } = process;
     for (const name of ['.back.partial-4194305', `.back.partial-${String(pid)}`]) {
       await mkdir(join(made.folder, name, 'store'), { recursive: true });
@@ -332,7 +269,7 @@ describe('restoreInstance()', () => {
   });
 
   it('reads what tar can unpack alone', { skip: needs('tar') }, async (t) => {
-    const made = await world(t);
+    const made = await instanceWorld(t);
     const into = join(made.folder, 'unpacked');
     await mkdir(into);
     execFileSync('tar', ['x', '-C', into], { input: await tarOf(made.dir) });
@@ -349,50 +286,5 @@ describe('restoreInstance()', () => {
     assert.equal(await readFile(join(release, longName), 'utf8'), 'long');
     assert.equal(await readlink(join(release, '.venv', 'bin', 'python3')), '/usr/bin/python3');
     if (isRoot) assert.equal((await lstat(join(release, 'start'))).uid, appUid);
-  });
-});
-
-describe('instanceSource()', () => {
-  it('leaves nothing behind, whether it is read to its end, ended or aborted', async (t) => {
-    const { dir } = await world(t);
-    const left = (): Promise<string[]> => readdir(join(dir, 'snapshots'));
-    await tarOf(dir);
-    assert.deepEqual(await left(), []);
-    for await (const piece of sourceOf(dir).read(new AbortController().signal)) {
-      assert.ok(piece.length > 0);
-      assert.equal((await left()).length, 1);
-      break;
-    }
-    assert.deepEqual(await left(), []);
-    const gone = AbortSignal.abort(new Error('canceled'));
-    await assert.rejects(joined(sourceOf(dir).read(gone)), /canceled/);
-    assert.deepEqual(await left(), []);
-  });
-
-  it('has no file of holes beyond its measure, and says so', async (t) => {
-    const { dir } = await world(t);
-    const hollow = join(dir, 'apps', 'app_1', 'data', 'hollow');
-    await writeFile(hollow, '');
-    await truncate(hollow, 65 * 2 ** 30);
-    const told: unknown[] = [];
-    const source = instanceSource({
-      ...{ dataDir: dir, snapshots: join(dir, 'snapshots'), databases: databaseFiles },
-      missed: (left) => told.push(left),
-    });
-    const tar = await joined(source.read(new AbortController().signal));
-    assert.ok(!tar.includes('data/hollow'));
-    assert.deepEqual(told, [{ unsettled: [], files: { holes: 1 } }]);
-  });
-
-  it('is followed by a start that removes what a killed process left, and nothing newer', async (t) => {
-    const folder = await temporaryFolder(t);
-    await mkdir(join(folder, 'left', 'store'), { recursive: true });
-    const remove = await leftSnapshots(folder);
-    await mkdir(join(folder, 'newer'));
-    await remove();
-    assert.deepEqual(await readdir(folder), ['newer']);
-    await (
-      await leftSnapshots(join(folder, 'none'))
-    )();
   });
 });
