@@ -66,11 +66,7 @@ function text(block: Uint8Array, start: number, length: number): string {
 }
 
 /** A number in octal, or in base 256 as GNU and star write large ones; null when malformed. */
-export function tarNumber(
-  block: Uint8Array,
-  start: number,
-  length: number,
-): number | null {
+export function tarNumber(block: Uint8Array, start: number, length: number): number | null {
   const first = block[start] ?? 0;
   if (first < 0x80) return octal(block, start, length);
   if (first !== 0x80) return null;

@@ -104,7 +104,8 @@ builder.mutationFields((t) => ({
   destinationRecoveryKey: t.string({
     ...secret,
     ...needs('manage_backup_destinations', destinationById, {
-      description: 'The identity of age that opens its backups; keep it elsewhere. Where the instance is backed up, for the instance administrator.',
+      description:
+        'The identity of age that opens its backups; keep it elsewhere. Where the instance is backed up, for the instance administrator.',
       resolve: ({ id }, _args, context) => {
         if (keepsInstance(context.read.reader, id)) requireAdmin(context);
         return askActor(context, destinationActor.at(id), { type: 'recovery-key' });

@@ -11,7 +11,10 @@ import { StoreRefusal } from '../refusal.ts';
 import { isStoreInUse } from './store-file.ts';
 
 /** Makes the folder `to`, which is missing or empty. `fill` is given the path of the other one. */
-export async function fillWhole(to: string, fill: (partial: string) => Promise<void>): Promise<void> {
+export async function fillWhole(
+  to: string,
+  fill: (partial: string) => Promise<void>,
+): Promise<void> {
   const above = dirname(to);
   const prefix = `.${basename(to)}.partial-`;
   await mkdir(above, { recursive: true, mode: 0o700 });
