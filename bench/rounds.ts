@@ -73,7 +73,7 @@ export async function inTurn<Of extends Contenders>(
   contenders: Of,
   options: ContestOptions = {},
 ): Promise<Results<Of>> {
-  const { connections = 50, seconds = 1, warmUpSeconds = 1 } = options;
+  const { connections = 50, seconds = 1, warmUpSeconds = bench.pick(1, 0) } = options;
   const all = Object.entries(contenders).map(([name, contender]) => ({
     name,
     contender,

@@ -27,7 +27,8 @@ import { sweepDead } from './sweep.ts';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { concurrency: { type: 'string', default: '3' } },
+  // Twice the cores that CI has: most files wait as long as they compute.
+  options: { concurrency: { type: 'string', default: '4' } },
 });
 const patterns = positionals.length > 0 ? positionals : ['test/**/*.test.ts'];
 const files = [...new Set(globSync(patterns).map((file) => resolve(file)))].sort();

@@ -1,6 +1,9 @@
 /** Owns the look at the machine's processes for tests: which of them live, and belong to a data directory. */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
+/** PF_KTHREAD of the kernel. */
+const ofKernel = 0x200000;
+
 export interface FoundProcess {
   pid: number;
   command: string;
@@ -12,17 +15,25 @@ export function processesOf(dir: string): FoundProcess[] {
     const pid = Number(name);
     if (!Number.isInteger(pid) || pid === process.pid) return [];
     try {
-      const state = readFileSync(`/proc/${name}/stat`, 'latin1');
-      if (/\) [ZX] /.test(state)) return [];
       const command = readFileSync(`/proc/${name}/cmdline`, 'utf8').replaceAll('\0', ' ').trim();
-      const environment = readFileSync(`/proc/${name}/environ`, 'utf8');
-      const place = readlinkSync(`/proc/${name}/cwd`);
-      const belongs = [command, environment, place].some((text) => text.includes(dir));
+      if (command === '' && isDeadOrOfKernel(name)) return [];
+      const belongs =
+        command.includes(dir) ||
+        readFileSync(`/proc/${name}/environ`, 'utf8').includes(dir) ||
+        readlinkSync(`/proc/${name}/cwd`).includes(dir);
       return belongs ? [{ pid, command }] : [];
     } catch {
       return []; // It ended meanwhile.
     }
   });
+}
+
+/** Neither has a command; each file of another process costs some time to read. */
+function isDeadOrOfKernel(pid: string): boolean {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+  // Behind the command, which may hold anything: state, then six numbers, flags the last.
+  const [state = '', ...numbers] = stat.slice(stat.lastIndexOf(')') + 2).split(' ', 7);
+  return state === 'Z' || state === 'X' || (Number(numbers[5]) & ofKernel) !== 0;
 }
 
 /** The runner of a data directory, while there is one. */
