@@ -136,12 +136,41 @@ export interface Images {
   keep(owner: string, images: ReadonlySet<string>): Promise<void>;
 }
 
+/** By their names in a tar, which are `[a-zA-Z0-9_.-]+`, the names of volumes. */
+export type VolumeFolders = Readonly<Record<string, string>>;
+
+/**
+ * The files in volumes, as tar: those of a volume begin with `volumes/<its name in the tar>/`. Rejects with
+ * AGENT_UNREACHABLE, or with the reason of `signal`.
+ */
+export interface Volumes {
+  /** The names of all volumes of an owner. */
+  of(owner: string): Promise<string[]>;
+  /**
+   * Names ascend, folder by folder. A file that shrinks meanwhile cuts the tar off within it, without a word.
+   */
+  read(owner: string, folders: VolumeFolders, signal: AbortSignal): AsyncIterable<Uint8Array>;
+  /**
+   * Names in this tar begin with those of `folders` alone. Owners and modes are set as it says. Volumes that
+   * are missing are made. Rejects with STORAGE_FULL, RESTORE_FAILED, and with what `tar` throws; a part may be
+   * written then.
+   */
+  write(
+    owner: string,
+    folders: VolumeFolders,
+    tar: AsyncIterable<Uint8Array>,
+    signal: AbortSignal,
+  ): Promise<void>;
+}
+
 export interface Driver {
   readonly name: 'process' | 'docker' | 'swarm' | 'remote';
   /** Programs of the machine it is on, or images in containers. */
   readonly runs: 'host' | 'image';
   /** Null on a driver that runs programs of the machine. */
   readonly images: Images | null;
+  /** Null on a driver that runs programs of the machine. */
+  readonly volumes: Volumes | null;
   /** Connects when that needs no start of anything; a first `start` connects in any case. */
   open(): Promise<void>;
   /** Whether the place where workloads run gives an answer within this time. */

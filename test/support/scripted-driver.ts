@@ -2,7 +2,7 @@
  * A driver in memory: workloads are what a test says of them. It outlives the runtime under test,
  * as a real one does, so that a test can discard everything else and begin again over it.
  */
-import type { Driver, DriverEvent, Pipe, Terminal } from '../../src/drivers/driver.ts';
+import type { Driver, DriverEvent, Pipe, Terminal, Volumes } from '../../src/drivers/driver.ts';
 import type {
   EdgeRoute,
   Exit,
@@ -40,6 +40,7 @@ export class ScriptedDriver implements Driver {
   readonly runs;
   /** Null: it runs programs of the machine. */
   readonly images: ScriptedImages | null;
+  volumes: Volumes | null = null;
   readonly started: WorkloadSpec[] = [];
   readonly removed: string[] = [];
   /** Where everything listens besides. */

@@ -18,6 +18,8 @@ import {
 } from './tar-header.ts';
 
 export interface ReadEntry extends TarEntry {
+  /** Nothing that is read by these has hard links. */
+  type: Exclude<TarEntry['type'], 'hardlink'>;
   owner: TarOwner;
   /** Of a file, in chunks that are valid until the next one; to be read before the next entry. */
   content: AsyncIterable<Uint8Array>;
@@ -29,7 +31,7 @@ const longs: Readonly<Record<string, 'name' | 'target'>> = {
   [flags.longName]: 'name',
   [flags.longTarget]: 'target',
 };
-const types: Readonly<Record<string, TarEntry['type']>> = {
+const types: Readonly<Record<string, ReadEntry['type']>> = {
   [flags.file]: 'file',
   [flags.folder]: 'folder',
   [flags.link]: 'link',

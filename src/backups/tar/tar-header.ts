@@ -5,13 +5,13 @@
 
 export interface TarEntry {
   name: Buffer;
-  type: 'file' | 'folder' | 'link';
+  type: 'file' | 'folder' | 'link' | 'hardlink';
   /** Of a file; 0 for others. */
   size: number;
-  /** Permission bits. */
+  /** Permission bits; others are left out. */
   mode: number;
   mtimeMs: number;
-  /** Of a link; else empty. */
+  /** Of a link, and of a hard link the name of an earlier file; else empty. */
   target: Buffer;
   /** Absent: nobody's in particular. */
   owner?: TarOwner;
@@ -26,7 +26,10 @@ export const blockBytes = 512;
 export const nameBytes = 100;
 /** What stands at the beginning of a field that is a number of base 256. */
 const base256 = 0x80;
-export const flags = { file: '0', folder: '5', link: '2', longName: 'L', longTarget: 'K' };
+export const flags = {
+  ...{ file: '0', folder: '5', link: '2', hardlink: '1' },
+  ...{ longName: 'L', longTarget: 'K' },
+};
 
 /** All blocks in front of the content of an entry. */
 export function tarHeaders(entry: TarEntry): Buffer {

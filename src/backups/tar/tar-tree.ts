@@ -24,7 +24,7 @@ const readBytes = 128 * 1024;
 const none = Buffer.alloc(0);
 /** The reader of tar files refuses these. */
 const nameBytesMax = 255;
-const pathBytesMax = 3000;
+export const pathBytesMax = 3000;
 
 export interface TarTree {
   /** What stays out; paths begin below the tree. */
@@ -173,12 +173,12 @@ function isTooHollow({ size, blocks }: Stats, { takesHoles }: TarTree): boolean 
   return holes > 0 && takesHoles?.(holes) === false;
 }
 
-function* zeros(count: number): Generator<Uint8Array> {
+export function* zeros(count: number): Generator<Uint8Array> {
   for (let left = count; left > 0; left -= readBytes) yield Buffer.alloc(Math.min(left, readBytes));
 }
 
 /** What an archive may hold: see `archives/formats/names.ts`. A name that is no UTF-8 would become another. */
-function isKeepable(name: Buffer): boolean {
+export function isKeepable(name: Buffer): boolean {
   const text = name.toString('utf8');
   if (name.length > nameBytesMax || !Buffer.from(text).equals(name)) return false;
   return !text.includes('\\') && !/^[A-Za-z]:/.test(text);

@@ -21,6 +21,7 @@ import { MergeJournals } from './logs/merge-journal.ts';
 import type { LogLimits } from './workloads/create-options.ts';
 import type { DaemonWorkloads, Seen } from './workloads/daemon-workloads.ts';
 import { EndNotes } from './workloads/end-notes.ts';
+import { VolumeFiles } from './workloads/volume-files.ts';
 import { listenersOf, probe, usageOf } from './workloads/probing.ts';
 import { Engine } from './engine/engine.ts';
 import { ImageTags } from './images/image-tags.ts';
@@ -92,6 +93,7 @@ export function daemonDriver(
   return {
     runs: 'image',
     images,
+    volumes: new VolumeFiles(ground),
     async open() {
       await Promise.all([edge.open(), watching.begin()]);
       void consoles.endLeft();

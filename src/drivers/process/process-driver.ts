@@ -70,6 +70,7 @@ class ProcessDriver implements Driver {
   readonly name = 'process';
   readonly runs = 'host';
   readonly images = null;
+  readonly volumes = null;
   readonly #options: ProcessDriverOptions;
   readonly #clock: Clock;
   readonly #listeners: EventListeners;

@@ -20,6 +20,8 @@ export const label = {
    * On a container: its own address. On a network: that its containers may have addresses of their own.
    */
   address: 'gangway.address',
+  /** On a container that is made to reach the files of volumes. */
+  volumes: 'gangway.volumes',
 } as const;
 
 export type Labels = Readonly<Record<string, string>>;

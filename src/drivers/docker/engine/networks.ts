@@ -116,6 +116,13 @@ export class Networks {
     );
   }
 
+  /** The names of all that were made for an owner. */
+  async volumesOf(owner: string): Promise<string[]> {
+    const prefix = this.#names.volume('');
+    const all = (await this.#volumesOf(owner)).filter((volume) => volume.startsWith(prefix));
+    return all.map((volume) => volume.slice(prefix.length));
+  }
+
   async removeVolume(name: string): Promise<void> {
     const volume = this.#names.volume(name);
     const found = await this.#engine.ask((docker) => orGone(docker.getVolume(volume).inspect()));
@@ -123,9 +130,13 @@ export class Networks {
   }
 
   async removeVolumesOf(owner: string): Promise<void> {
+    for (const volume of await this.#volumesOf(owner)) await this.#remove(volume);
+  }
+
+  async #volumesOf(owner: string): Promise<string[]> {
     const filters = { label: this.#names.markFilter(owner) };
     const { Volumes: found } = await this.#engine.ask((docker) => docker.listVolumes({ filters }));
-    for (const { Name: name } of found) await this.#remove(name);
+    return found.map(({ Name: name }) => name);
   }
 
   async #remove(volume: string): Promise<void> {
