@@ -10,6 +10,9 @@ import type { DatabaseTarget } from './targets.ts';
 
 const textMax = 300;
 const hidden = '••••••••';
+/** Of a shell, and of containers, for a program that is not there or cannot be run. */
+const missingCodes: ReadonlySet<number> = new Set([126, 127]);
+const noClient = 'The client of its engine could not be run where its server is.';
 
 /** What the program writes. Throws a ServiceError when it fails, also at its end. */
 export async function* outputOf(
@@ -49,6 +52,9 @@ function mustSucceed(
 ): void {
   if (exitCode === 0) return;
   const name = program.slice(program.lastIndexOf('/') + 1);
+  if (missingCodes.has(exitCode)) {
+    throw new ServiceError('ENGINE_NOT_AVAILABLE', `${noClient} ${sayable(target, complaint)}`);
+  }
   const said = sayable(target, complaint);
   const words = said === '' ? `It ended with code ${String(exitCode)}.` : `It said: ${said}`;
   throw new ServiceError(code, `The program ${name} failed. ${words}`);

@@ -1,5 +1,5 @@
 /** Owns what backups and restores know of what they are made of: a database with its server, the files of an app. */
-import type { Pipe } from '../drivers/driver.ts';
+import type { Pipe, VolumeFolders, Volumes } from '../drivers/driver.ts';
 import type { PipeSpec } from '../protocol/workload.ts';
 import type { DatabaseEngine } from '../store/records/records.ts';
 
@@ -21,12 +21,24 @@ export interface DatabaseTarget {
   ownPort: number;
   /** Runs a program beside the server, in its sandbox. */
   pipe(spec: PipeSpec, input: AsyncIterable<Uint8Array> | null, signal: AbortSignal): Promise<Pipe>;
+  /** The whole path of the server's program; null: it is one of its image. */
+  server: string | null;
   /** The programs of the machine; null: the server runs in its image, which brings its own. */
   tools: ClientTools | null;
   /** Its files on this machine; null: they lie in a volume of its image. */
   files: OwnFolder | null;
+  /** Its volume, under the name `data`; null: its files lie on this machine. */
+  volumes: OwnVolumes | null;
+  /**
+   * Runs `work` beside another server of the same image, with this volume, which is made; its database and its
+   * user are there, and empty. The server ends with `work`. Null where servers are programs of the machine.
+   */
+  beside: ((volume: string, work: BesideWork, signal: AbortSignal) => Promise<void>) | null;
   control: ServerControl;
 }
+
+/** `pipe`: as that of the target, in the other server's container. */
+export type BesideWork = (pipe: DatabaseTarget['pipe']) => Promise<void>;
 
 export interface ClientTools {
   /** The whole path of the first program found by one of these names. */
@@ -45,6 +57,28 @@ export interface OwnFolder {
   uid: number | null;
 }
 
+/** Volumes of a target whose programs run in containers. */
+export interface ReadVolumes {
+  owner: string;
+  /** Those in use: their names at the driver, by their names in backups. */
+  live: VolumeFolders;
+  files: Pick<Volumes, 'of' | 'read' | 'write'>;
+}
+
+/** The same, for a restore. */
+export interface OwnVolumes extends ReadVolumes {
+  /** The name at the driver of a volume that this restore makes. */
+  fresh(name: string): string;
+  /** Those before the live ones, where an exchange was cut off; null: none was. */
+  before: VolumeFolders | null;
+  /**
+   * From its next start on the target has these; resolves when that is durable. `before`: what it may have to go
+   * back to; null: the exchange is over.
+   */
+  use: (volumes: VolumeFolders, before: VolumeFolders | null) => Promise<void>;
+  remove(volume: string): Promise<void>;
+}
+
 /** How what runs is ended for a change of its files. */
 export interface ServerControl {
   /** Ends it, and keeps it from being started; resolves when it is gone. May be repeated. */
@@ -60,7 +94,7 @@ export interface ServerControl {
 /** The files of an app. */
 export interface AppTarget {
   /** What the app keeps. */
-  volumes: readonly AppVolume[];
+  volumes: readonly AppVolume[] | ReadVolumes;
   /** The archive that was uploaded last. */
   upload: { filename: string; path: string } | null;
   /** What `app.json` holds: settings, as plain data. */

@@ -66,7 +66,7 @@ describe('volumes on a Docker daemon', { skip: needs('docker') }, () => {
     }
     yield tarEnd;
   }
-  const listing = `cd /vol && find . | sort | while read -r f; do stat -c '%N %a %u:%g %Y %h' "$f"; test -f "$f" && md5sum < "$f"; done`;
+  const listing = `cd /vol && find . -exec stat -c '%N %a %u:%g %Y %h' {} + | sort && find . -type f -exec md5sum {} + | sort`;
 
   it('come whole, with owners, modes, times, links and odd names, and tell what they leave out', async () => {
     await inside(
@@ -78,29 +78,35 @@ describe('volumes on a Docker daemon', { skip: needs('docker') }, () => {
     const before = await inside('odd', listing);
     await inside(
       'odd',
-      `cd /vol && mkfifo pipe && mknod null c 1 3 && ln -s /etc/passwd absolute && ln -s ../../out out && ln -s dir/../../x through &&
+      `cd /vol && mkfifo pipe && ln -s /etc/passwd absolute && ln -s ../../out out && ln -s dir/../../x through &&
        echo x > 'back\\slash' && ln 'back\\slash' zz && echo y > "$(printf 'caf\\351')" && touch -d '2001-02-03 04:05:06' dir`,
     );
     const missed = await copied('odd', 'odd-again');
-    assert.deepEqual(missed.map((one) => one.replace(/caf.*/, 'caf')), [
-      'link: volumes/data/absolute',
-      'link: volumes/data/out',
-      'link: volumes/data/through',
-      'name: volumes/data/back\\slash',
-      'name: volumes/data/caf',
-      'name: volumes/data/zz',
-      'special: volumes/data/null',
-      'special: volumes/data/pipe',
-    ]);
-    const changing = /^'?\.'? .*\n/; // The time of the folder itself changed with what is left out.
+    assert.deepEqual(
+      missed.map((one) => one.replace(/caf.*/, 'caf')),
+      [
+        'link: volumes/data/absolute',
+        'link: volumes/data/out',
+        'link: volumes/data/through',
+        'name: volumes/data/back\\slash',
+        'name: volumes/data/caf',
+        'name: volumes/data/zz',
+        'special: volumes/data/pipe',
+      ],
+    );
+    // The time of the folder itself changed with what is left out.
+    const changing = /^'?\.'? 750 123:456 .*\n/m;
     const after = await inside('odd-again', listing);
+    assert.match(after, changing);
     assert.equal(after.replace(changing, ''), before.replace(changing, ''));
-    assert.match(after, /^'?\.'? 750 123:456/);
     assert.deepEqual((await volumes.of(owner)).sort(), ['odd', 'odd-again']);
   });
 
   it('go on behind a file that shrinks while it is read', async () => {
-    await inside('shrinks', 'cd /vol && mkdir m z && for i in 1 2 3; do head -c 40000000 /dev/zero > m/$i; done; echo end > z/end');
+    await inside(
+      'shrinks',
+      'cd /vol && mkdir m z && for i in 1 2 3; do head -c 40000000 /dev/zero > m/$i; done; echo end > z/end',
+    );
     const missed: string[] = [];
     let readings = 0;
     const tar = volumesTar({
@@ -123,7 +129,9 @@ describe('volumes on a Docker daemon', { skip: needs('docker') }, () => {
     }
     assert.ok(readings >= 2);
     assert.equal(bytes % 512, 0);
-    const names = Buffer.concat(chunks).toString('latin1').match(/volumes\/data\/[^\0]*/g);
+    const names = Buffer.concat(chunks)
+      .toString('latin1')
+      .match(/volumes\/data\/[^\0]*/g);
     assert.deepEqual(names, ['', 'm/', 'm/1', 'm/2', 'm/3', 'n', 'z/', 'z/end'].map((one) => `volumes/data/${one}`)); // prettier-ignore
     assert.deepEqual(missed, []);
   });
@@ -156,15 +164,16 @@ describe('volumes on a Docker daemon', { skip: needs('docker') }, () => {
     const filters = { label: [`gangway.instance=${place.instance}`, 'gangway.volumes'] };
     const left = () => place.docker.listContainers({ all: true, filters });
     await until('they are gone', async () => (await left()).length === 0);
-    const reading = volumes.read(owner, { data: 'odd' }, never)[Symbol.asyncIterator]();
-    await reading.next();
-    assert.equal((await left()).length, 1);
+    await place.docker.createContainer({
+      Image: `gangway-${place.instance}:volumes`,
+      Cmd: ['none'],
+      Labels: { 'gangway.instance': place.instance, 'gangway.volumes': 'files' },
+    });
     const next = await place.reopen();
-    const other = next.volumes?.read(owner, { data: 'odd' }, never)[Symbol.asyncIterator]();
-    await other?.next();
+    const reading = next.volumes?.read(owner, { data: 'odd' }, never)[Symbol.asyncIterator]();
+    await reading?.next();
     assert.equal((await left()).length, 1);
-    await other?.return?.();
-    await reading.return?.();
+    await reading?.return?.();
     assert.equal((await left()).length, 0);
   });
 });

@@ -104,6 +104,9 @@ export async function databaseServer(
       ...tools,
     },
     files: { root: place.root, data: basename(place.data), uid },
+    server: found.program,
+    volumes: null,
+    beside: null,
     control: { stop, start, replaced: () => Promise.resolve() },
   };
   return { target, place, machine, close: () => machine.close() };

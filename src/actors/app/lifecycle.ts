@@ -15,6 +15,7 @@ import type { RestoreHost } from '../restore/restore-work.ts';
 import { Recovery } from '../workload/recovery.ts';
 import { trashHandlers } from '../workload/trash.ts';
 import { bringUp } from './deploying/bring-up.ts';
+import { withVolumes } from '../workload/volumes.ts';
 import { WorkFailed } from '../workload/work-failed.ts';
 import { workloadsOf } from './running/containers.ts';
 import type { AppCore } from './core.ts';
@@ -25,6 +26,7 @@ import { isMissing, leaving } from './running/instances.ts';
 import type { AppProtocol, Handlers } from './protocol.ts';
 import { checkRunsHere, runsHere } from './deploying/runtime-fit.ts';
 import { applyRestored } from './settings/restored-settings.ts';
+import { keepRestoredUpload } from './settings/restored-upload.ts';
 import { areToldPassword } from './settings/variables.ts';
 
 /** The pause before the next check whether the work under way is over. */
@@ -154,6 +156,9 @@ export class Lifecycle {
       isStopped: () => core.record?.run.draining.length === 0,
       start: (signal) => this.#startHeld(signal),
       released: () => this.workEnded(),
+      useVolumes: (volumes, before) =>
+        void core.save({ run: withVolumes(core.require().run, volumes, before) }),
+      keepUpload: (upload, rights, say) => keepRestoredUpload(core, upload, rights, say),
       applySettings: (json, rights, say) => applyRestored(core, json, rights, say),
     };
   }

@@ -29,6 +29,7 @@ import { databaseFiles, DatabasePlace } from '../database/running/places.ts';
 import { loopback } from '../database/settings/address.ts';
 import { openPasswords } from '../database/settings/secrets.ts';
 import type { SecretBox } from '../workload/deps.ts';
+import { readVolumes } from '../workload/volumes.ts';
 import { notEncrypted } from './backups.ts';
 import type { SourceOptions } from './deps.ts';
 
@@ -37,7 +38,7 @@ export interface SourceParts {
   logger: Logger;
   secrets: SecretBox;
   driver: Driver;
-  tools: Pick<HostTools, 'find' | 'ask'>;
+  tools: HostTools;
   appsRoot: string;
   uploadsRoot: string;
 }
@@ -49,7 +50,7 @@ export interface InstanceParts {
   snapshots: string;
 }
 
-/** Rejects with NOT_FOUND, ENCRYPTION_REQUIRED, NOT_RUNNING, ENGINE_NOT_AVAILABLE and NOT_BUILT_YET. */
+/** Rejects with NOT_FOUND, ENCRYPTION_REQUIRED, NOT_RUNNING and ENGINE_NOT_AVAILABLE. */
 export async function sourceOf(
   parts: SourceParts & InstanceParts,
   { kind, targetId }: BackupTarget,
@@ -91,6 +92,7 @@ export function databaseTarget(
       ? null
       : { find: (names) => tools.find(names), ask: (program, args) => tools.ask(program, args) },
     files: isImage ? null : { root: place.root, data: basename(place.data), uid },
+    ...{ volumes: null, beside: null, server: null },
     control: { stop: notForDumps, start: notForDumps, replaced: notForDumps },
   };
 }
@@ -116,17 +118,14 @@ async function sourceOfApp(
   app: Readonly<AppRecord>,
   { encrypted }: SourceOptions,
 ): Promise<Source> {
-  if (driver.runs === 'image') {
-    const detail = 'Files of apps that run in containers cannot be backed up yet.';
-    throw new ServiceError('NOT_BUILT_YET', detail);
-  }
   const { id, uid, upload } = app;
   const own = uid > 0 ? uid : null;
   const folders = new AppFolders({ appsRoot, uploadsRoot, appId: id, uid: own });
   const env = reader.list(tables.env, 'app', [id], { limit: Infinity });
   const told = env.map((one) => ({ ...one, value: toldValue(secrets, one, encrypted) }));
   const target = {
-    volumes: await volumesOf(folders, own),
+    volumes:
+      driver.runs === 'image' ? await readVolumes(driver, app) : await volumesOf(folders, own),
     upload: upload && { filename: upload.filename, path: folders.upload(upload.blob) },
     settings: JSON.parse(writeAppJson(app, told).toString()) as unknown,
   };

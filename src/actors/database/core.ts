@@ -13,6 +13,7 @@ import { openPasswords, type Passwords } from './settings/secrets.ts';
 
 export class DatabaseCore extends WorkloadCore<DatabaseRecord, DatabaseProtocol, DatabaseDeps> {
   #start: AbortController | null = null;
+  #beside: string | null = null;
 
   constructor(context: ActorContext<DatabaseProtocol>, deps: DatabaseDeps) {
     super(context, deps, { name: 'database', table: tables.databases });
@@ -55,6 +56,19 @@ export class DatabaseCore extends WorkloadCore<DatabaseRecord, DatabaseProtocol,
 
   endStart(): void {
     this.#start = null;
+  }
+
+  /** The workload that a restore runs beside the live one; null: none. */
+  get beside(): string | null {
+    return this.#beside;
+  }
+
+  enterBeside(workloadId: string): void {
+    this.#beside = workloadId;
+  }
+
+  leaveBeside(): void {
+    this.#beside = null;
   }
 
   protected get leavers(): Leaver[] {

@@ -12,14 +12,15 @@ import { checkNotHeld } from '../restore/held.ts';
 import type { RestoreHost } from '../restore/restore-work.ts';
 import { Recovery } from '../workload/recovery.ts';
 import { trashHandlers } from '../workload/trash.ts';
+import { withVolumes } from '../workload/volumes.ts';
 import { sentenceOf } from '../workload/work-failed.ts';
+import { besideServer } from './running/beside.ts';
 import { bringUp } from './running/bring-up.ts';
 import type { DatabaseCore } from './core.ts';
 import { create } from './settings/create.ts';
 import type { DatabaseProtocol, Handlers } from './protocol.ts';
 import { finishRotation } from './settings/passwords.ts';
 import { withoutSecrets } from './running/said.ts';
-import { volumeOf } from './running/spec.ts';
 import { serverOf } from './running/wellness.ts';
 import { leaving } from './running/workloads.ts';
 
@@ -151,6 +152,9 @@ export class Lifecycle {
       isStopped: () => core.record?.run.ending.length === 0,
       start: (signal) => this.#startHeld(signal),
       released: () => this.ensureRunning(),
+      useVolumes: (volumes, before) =>
+        void core.save({ run: withVolumes(core.require().run, volumes, before) }),
+      beside: (volume, work, signal) => besideServer(core, volume, work, signal),
     };
   }
 
@@ -182,7 +186,7 @@ export class Lifecycle {
     for (const workloadId of run.ending) await driver.remove(workloadId);
     await driver.letPort?.(core.id);
     if (driver.runs === 'image') {
-      await driver.removeVolume(volumeOf(core.id));
+      await driver.removeVolumesOf(core.id);
       await driver.images?.keep(core.id, new Set());
     }
     await core.place.remove();

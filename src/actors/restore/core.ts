@@ -12,6 +12,8 @@ export interface RestoreCore {
   readonly deps: Pick<WorkloadDeps, 'clock' | 'logger' | 'reader' | 'restores'>;
   /** The record, unless it is in trash; else NOT_FOUND. */
   require(): { id: string; teamId: string };
+  /** Resolves when the latest change of the record is durable. */
+  readonly durable: Promise<void>;
   readonly isHeld: boolean;
   hold(): void;
   letGo(): void;

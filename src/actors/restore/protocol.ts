@@ -8,6 +8,8 @@ import type { RestoreRunRecord } from '../../store/records/records.ts';
 export interface RestoreRights {
   configure: boolean;
   env: boolean;
+  /** To give the app another source. */
+  upload: boolean;
 }
 
 /** What a follower of a restore is told. */

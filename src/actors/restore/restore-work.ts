@@ -10,8 +10,11 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { AppJson } from '../../backups/app-json.ts';
 import { sourceOf } from '../../backups/restores/artifact-kind.ts';
+import type { CameUpload } from '../../backups/restores/app-entries.ts';
 import { Unsettled } from '../../backups/restores/failures.ts';
-import type { ServerControl } from '../../backups/targets.ts';
+import type { HostControl } from '../../backups/restores/restorer-of.ts';
+import type { DatabaseTarget } from '../../backups/targets.ts';
+import type { VolumeFolders } from '../../drivers/driver.ts';
 import { pause } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { DatabaseEngine, RestoreRunRecord } from '../../store/records/records.ts';
@@ -35,12 +38,31 @@ export interface RestoreHost {
   start: (signal: AbortSignal) => Promise<void>;
   /** The restore has let go of it: what waited begins. */
   released: () => void;
+  /** As `HostControl.useVolumes`. */
+  useVolumes: (volumes: VolumeFolders, before: VolumeFolders | null) => void;
+  /** As `DatabaseTarget.beside`; absent: it has none. */
+  beside?: NonNullable<DatabaseTarget['beside']>;
+  /**
+   * Keeps the upload of an artifact, as far as the rights go; resolves with what makes it the app's. Absent: it
+   * has none.
+   */
+  keepUpload?: (
+    upload: CameUpload,
+    rights: RestoreRights,
+    say: (line: string) => void,
+  ) => Promise<KeptUpload | null>;
   /** Applies the settings of an artifact, as far as the rights go; absent: it has none. */
   applySettings?: (
     json: AppJson,
     rights: RestoreRights,
     say: (line: string) => void,
   ) => Promise<void>;
+}
+
+/** An upload that has arrived with an artifact. */
+export interface KeptUpload {
+  /** Lets the app point at it. */
+  apply: () => Promise<void>;
 }
 
 export interface RestoreParts {
@@ -69,7 +91,7 @@ const nobodyKnows =
 /** Rejects with why the data was not restored; the log says whose data is in place. */
 export async function replaceData(given: RestoreGiven, signal: AbortSignal): Promise<void> {
   const { core, host, say, enter, rights } = given;
-  const { kind, targetId, backupRunId } = given.run();
+  const { id: restoreId, kind, targetId, backupRunId } = given.run();
   const { unpack, restorerOf } = core.deps.restores;
   let recoveryKey: string | null;
   let checked: CheckedArtifact;
@@ -85,12 +107,16 @@ export async function replaceData(given: RestoreGiven, signal: AbortSignal): Pro
     throw error;
   }
   let isTouched = false;
+  let kept: KeptUpload | null = null;
   try {
     await hold(given, signal);
     const control = controlOf(given, signal);
     const restorer = await restorerOf({
-      ...{ kind, targetId, artifact: checked.kind, control },
+      ...{ kind, targetId, restoreId, control, artifact: checked.kind, bytes: checked.bytes },
       isOwn: isOwn(given, checked),
+      keepUpload: async (upload) => {
+        kept = (await host.keepUpload?.(upload, rights, say)) ?? null;
+      },
     });
     await enter('replacing', signal);
     isTouched = true;
@@ -103,8 +129,21 @@ export async function replaceData(given: RestoreGiven, signal: AbortSignal): Pro
     throw error;
   }
   say(restoredInPlace);
+  await applyUpload(kept, say);
   const { appJson } = checked;
   if (appJson !== null) await host.applySettings?.(appJson, rights, say);
+}
+
+/** The data stays restored, also where the upload cannot be the app's. */
+async function applyUpload(kept: KeptUpload | null, say: (line: string) => void): Promise<void> {
+  if (kept === null) return;
+  try {
+    await kept.apply();
+    say('The upload is that of the artifact: the next deployment builds it.');
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+    say(`The upload stays as it is: ${error.message}`);
+  }
 }
 
 /** Somebody else may have put anything into an artifact; a dump of ours is known by its hash. */
@@ -208,7 +247,7 @@ async function hold({ core, host, say }: RestoreParts, signal: AbortSignal): Pro
   }
 }
 
-function controlOf({ core, host, enter }: RestoreParts, signal: AbortSignal): ServerControl {
+function controlOf({ core, host, enter }: RestoreParts, signal: AbortSignal): HostControl {
   const { context, deps } = core;
   return {
     stop: async () => {
@@ -219,6 +258,14 @@ function controlOf({ core, host, enter }: RestoreParts, signal: AbortSignal): Se
     },
     start: () => host.start(signal),
     replaced: () => enter('replaced', signal),
+    useVolumes: async (volumes, before) => {
+      await context.report(() => host.useVolumes(volumes, before), signal);
+      await core.durable;
+    },
+    beside: (volume, work, over) => {
+      if (host.beside === undefined) throw new Error('Cannot start a server beside: there is none');
+      return host.beside(volume, work, over);
+    },
   };
 }
 

@@ -2,28 +2,38 @@
 import { stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { appRestorer } from '../../backups/restores/app-restorer.ts';
+import { appVolumesRestorer } from '../../backups/restores/app-volumes-restorer.ts';
 import { databaseRestorer, recoverDatabase } from '../../backups/restores/database-restorers.ts';
 import { isSwapped, recoverSwap } from '../../backups/restores/folder-swap.ts';
 import type { RecoverOf, RestoreOf, SwapState } from '../../backups/restores/restorer-of.ts';
 import type { Restorer } from '../../backups/restores/restorer.ts';
-import type { OwnFolder } from '../../backups/targets.ts';
+import { recoverVolumes } from '../../backups/restores/volume-swap.ts';
+import type { OwnFolder, OwnVolumes } from '../../backups/targets.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { removeTree } from '../../lib/untrusted-files/remove.ts';
 import type { AppRecord, DatabaseRecord } from '../../store/records/records.ts';
 import { tables } from '../../store/records/tables.ts';
 import { AppFolders } from '../app/folders.ts';
 import { databaseTarget, type SourceParts } from '../backup/sources.ts';
+import { requireHost } from '../database/engines/engine.ts';
+import { engines } from '../database/engines/engines.ts';
 import { DatabasePlace } from '../database/running/places.ts';
+import { ownVolumes } from '../workload/volumes.ts';
 
 /** Beside the folders of an app, on their file system. */
 const stagingName = 'restoring';
 
-/** Rejects with NOT_FOUND, NOT_RUNNING, ENGINE_NOT_AVAILABLE, ARTIFACT_UNFIT and NOT_BUILT_YET. */
+/** Rejects with NOT_FOUND, NOT_RUNNING, ENGINE_NOT_AVAILABLE and ARTIFACT_UNFIT. */
 export async function restorerOf(parts: SourceParts, of: RestoreOf): Promise<Restorer> {
   if (of.kind === 'app') return await restorerOfApp(parts, appOf(parts, of), of);
-  const { artifact, isOwn, control } = of;
-  const target = { ...databaseTarget(parts, databaseOf(parts, of)), control };
-  return databaseRestorer(target, { kind: artifact.source, ending: artifact.form, isOwn });
+  const { artifact, isOwn, bytes, control } = of;
+  const record = databaseOf(parts, of);
+  const volumes = await volumesOf(parts, record, of);
+  const beside = volumes === null ? null : control.beside;
+  const server = await serverProgram(parts, record);
+  const target = { ...databaseTarget(parts, record), control, volumes, beside, server };
+  const { source: kind, form: ending } = artifact;
+  return databaseRestorer(target, { kind, ending, isOwn, bytes });
 }
 
 /** See `Recover`. */
@@ -32,15 +42,20 @@ export async function recover(
   of: RecoverOf,
   signal: AbortSignal,
 ): Promise<SwapState> {
-  const isHost = parts.driver.runs === 'host';
   if (of.kind === 'app') {
     const app = appOf(parts, of);
-    if (isHost) await recoverFolder(of, folderOfApp(parts, app));
+    const volumes = await volumesOf(parts, app, of);
+    if (volumes === null) await recoverFolder(of, folderOfApp(parts, app));
+    else await recoverVolumes(volumes, of);
     await removeTree(join(foldersOf(parts, app).root, stagingName));
     return of.isReplaced ? 'restored' : 'previous';
   }
   const database = databaseOf(parts, of);
-  const isPutBack = isHost && (await recoverFolder(of, folderOfDatabase(parts, database)));
+  const volumes = await volumesOf(parts, database, of);
+  const isPutBack =
+    volumes === null
+      ? await recoverFolder(of, folderOfDatabase(parts, database))
+      : await recoverVolumes(volumes, of);
   if (isPutBack) return 'previous';
   const { control, isReplaced } = of;
   return await recoverDatabase({
@@ -99,22 +114,36 @@ function folderOfApp(parts: SourceParts, app: Readonly<AppRecord>): OwnFolder {
 async function restorerOfApp(
   parts: SourceParts,
   app: Readonly<AppRecord>,
-  { control }: RestoreOf,
+  of: RestoreOf,
 ): Promise<Restorer> {
-  if (parts.driver.runs === 'image') {
-    const detail = 'Files of apps that run in containers cannot be restored yet.';
-    throw new ServiceError('NOT_BUILT_YET', detail);
-  }
+  const { control, keepUpload: received } = of;
+  const volumes = await volumesOf(parts, app, of);
+  if (volumes !== null) return appVolumesRestorer({ volumes, control, received });
   const folders = foldersOf(parts, app);
   const folder = folderOfApp(parts, app);
   // An app that was never deployed has none yet.
   if (!(await isThere(folders.data))) await folders.ensure();
-  return appRestorer({
-    volumes: [{ name: folder.data, folder }],
-    staging: join(folders.root, stagingName),
-    control,
-    received: () => Promise.resolve(),
-  });
+  const staging = join(folders.root, stagingName);
+  return appRestorer({ volumes: [{ name: folder.data, folder }], staging, control, received });
+}
+
+/** A restore ends the server and starts it again: ENGINE_NOT_AVAILABLE when its program is gone. */
+async function serverProgram(
+  { driver, tools }: SourceParts,
+  { engine, version }: Readonly<DatabaseRecord>,
+): Promise<string | null> {
+  if (driver.runs === 'image') return null;
+  return (await requireHost(engines[engine]).again(version, tools)).program;
+}
+
+/** Null on a driver that runs programs of the machine. */
+async function volumesOf(
+  { driver }: SourceParts,
+  owner: Readonly<AppRecord | DatabaseRecord>,
+  { control, restoreId = '' }: { control: RestoreOf['control']; restoreId?: string },
+): Promise<OwnVolumes | null> {
+  if (driver.runs !== 'image') return null;
+  return await ownVolumes(driver, owner, { restoreId, use: control.useVolumes });
 }
 
 function isThere(path: string): Promise<boolean> {

@@ -33,7 +33,11 @@ const filenameBytesMax = 255;
  * nothing usable is left.
  */
 export function uploadFilename(header: string): string {
-  const name = decodePercent(header).split(/[/\\]/).at(-1)?.trim() ?? '';
+  return usableFilename(decodePercent(header).split(/[/\\]/).at(-1)?.trim() ?? '');
+}
+
+/** The name itself, when an archive may have it. Throws FILENAME_REQUIRED. */
+export function usableFilename(name: string): string {
   if (name === '' || name === '.' || name === '..') {
     throw unusable('The header X-Upload-Filename has to name the archive.');
   }

@@ -1,8 +1,9 @@
 /** Owns which restorer an artifact has, and what ends a restore of its engine that was cut off. */
-import { ServiceError } from '../../lib/errors.ts';
 import type { DatabaseEngine } from '../../store/records/records.ts';
 import type { DatabaseTarget } from '../targets.ts';
+import { clickhouseRestorer } from './clickhouse-restorer.ts';
 import { mariadbRestorer, recoverMariadb } from './mariadb-restorer.ts';
+import { mongodbRestorer } from './mongodb-restorer.ts';
 import { postgresFilesRestorer } from './postgres-files-restorer.ts';
 import { postgresDumpRestorer, recoverPostgres } from './postgres-restorer.ts';
 import { redisRestorer } from './redis-restorer.ts';
@@ -16,10 +17,13 @@ export interface Artifact {
   ending: string;
   /** Whether this instance dumped it, as its hash shows: somebody else may have put anything in it. */
   isOwn: boolean;
+  /** Its length, unpacked. */
+  bytes: number;
 }
 
-/** Throws ARTIFACT_UNFIT, ENGINE_NOT_AVAILABLE. */
-export function databaseRestorer(target: DatabaseTarget, { ending, isOwn }: Artifact): Restorer {
+/** Throws ARTIFACT_UNFIT. */
+export function databaseRestorer(target: DatabaseTarget, artifact: Artifact): Restorer {
+  const { ending, isOwn, bytes } = artifact;
   switch (target.engine) {
     case 'POSTGRES':
       if (ending === 'dump') return postgresDumpRestorer(target);
@@ -33,14 +37,14 @@ export function databaseRestorer(target: DatabaseTarget, { ending, isOwn }: Arti
       if (ending === 'sql') return mariadbRestorer(target);
       break;
     case 'REDIS':
-      if (ending === 'rdb') return redisRestorer(target);
+      if (ending === 'rdb') return redisRestorer(target, bytes);
       break;
     case 'MONGODB':
+      if (ending === 'archive') return mongodbRestorer(target);
+      break;
     case 'CLICKHOUSE':
-      throw new ServiceError(
-        'ENGINE_NOT_AVAILABLE',
-        'This engine cannot be restored from here yet.',
-      );
+      if (ending === 'backup') return clickhouseRestorer(target);
+      break;
   }
   throw unfit('The artifact is of another engine.');
 }
@@ -53,7 +57,7 @@ export interface DatabaseRecovering {
   signal: AbortSignal;
 }
 
-/** See `Recover`. Folders that were exchanged are back already. */
+/** See `Recover`. Folders and volumes that were exchanged are back already. */
 export async function recoverDatabase(of: DatabaseRecovering): Promise<SwapState> {
   const { engine, isReplaced } = of;
   switch (engine) {
@@ -67,10 +71,9 @@ export async function recoverDatabase(of: DatabaseRecovering): Promise<SwapState
       return 'restored';
     }
     case 'REDIS':
-      return isReplaced ? 'restored' : 'previous';
     case 'MONGODB':
     case 'CLICKHOUSE':
-      return isReplaced ? 'restored' : null;
+      return isReplaced ? 'restored' : 'previous';
   }
 }
 

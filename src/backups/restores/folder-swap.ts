@@ -27,12 +27,13 @@ const outgoingOf = (place: OwnFolder): string => `${liveOf(place)}-outgoing`;
 const leavingOf = (place: OwnFolder): string => `${liveOf(place)}-leaving`;
 
 /**
- * `fill` is given the paths of empty folders of ours, in the order of `places`. Rejects with a ServiceError
- * that says what is there now.
+ * `fill` is given the paths of empty folders of ours, in the order of `places`; `settle` the same, when they
+ * belong to the programs. Rejects with a ServiceError that says what is there now.
  */
 export async function swapFolders(
   { places, control, log }: Swap,
   fill: (paths: readonly string[]) => Promise<void>,
+  settle: (paths: readonly string[]) => Promise<void> = () => Promise.resolve(),
 ): Promise<void> {
   try {
     for (const place of places) {
@@ -45,6 +46,7 @@ export async function swapFolders(
       await chmod(incomingOf(place), 0o700);
       if (place.uid !== null) await handOverTree(incomingOf(place), place.uid);
     }
+    await settle(places.map(incomingOf));
   } catch (error) {
     await removeAll(places.map(incomingOf)).catch(() => undefined);
     throw untouched(error);

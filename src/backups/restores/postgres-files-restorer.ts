@@ -9,44 +9,61 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import type { ArchiveEntry } from '../../archives/formats/entry.ts';
-import { ServiceError } from '../../lib/errors.ts';
 import { Folder, readWhole, within } from '../../lib/untrusted-files/folder.ts';
+import { inBlocks } from '../tar/tar-tree.ts';
 import type { OwnFolder, DatabaseTarget } from '../targets.ts';
-import { unfit, untouched } from './failures.ts';
+import { unfit } from './failures.ts';
 import { swapFolders } from './folder-swap.ts';
+import { tryPostgres } from './postgres-trial.ts';
+import { baseBackupTar, checkMajor } from './postgres-volume.ts';
 import type { Restorer } from './restorer.ts';
 import { unpackTar } from './tar-reading.ts';
+import { swapVolumes } from './volume-swap.ts';
 
+/** The only volume of a database. */
+const volumeName = 'data';
 const settings = ['postgresql.conf', 'postgresql.auto.conf', 'pg_hba.conf', 'pg_ident.conf'];
 const settingMaxBytes = 4 * 1024 * 1024;
 /** Without these a server starts from a part, or not at all. */
 const needed = ['PG_VERSION', 'global/pg_control', 'backup_label'];
 
 export function postgresFilesRestorer(target: DatabaseTarget): Restorer {
+  const { files: place, volumes, control } = target;
   return {
     async restore(bytes, log, signal) {
-      const { files: place, control, version } = target;
-      if (place === null) {
-        const sentence = 'PostgreSQL in a container takes no base backup.';
-        throw untouched(new ServiceError('ENGINE_NOT_AVAILABLE', sentence));
-      }
       log('The files are unpacked beside the live ones.');
-      await swapFolders({ places: [place], control, log }, async ([path = '']) => {
-        const missing = new Set(needed);
-        const check = (entry: ArchiveEntry): boolean => {
-          missing.delete(entry.path);
-          return isOfData(entry);
-        };
-        await unpackTar(bytes, { path, check, signal });
-        if (missing.size > 0) throw unfit('This is no base backup of PostgreSQL.');
-        const major = (await readFile(join(path, 'PG_VERSION'), 'utf8')).trim();
-        if (major !== version.split('.')[0]) {
-          throw unfit(`It is of PostgreSQL ${major}, and this server is ${version}.`);
-        }
-        await keepSettings(place, path);
-      });
+      if (volumes !== null) {
+        await swapVolumes({ volumes, control, log }, [volumeName], async (fresh) => {
+          const tar = baseBackupTar(target, { bytes, settings, needed, signal });
+          await volumes.files.write(volumes.owner, fresh, inBlocks(tar), signal);
+          return new Set([volumeName]);
+        });
+      } else if (place !== null) {
+        await swapFolders(
+          { places: [place], control, log },
+          ([path = '']) => unpack(target, place, { path, bytes, signal }),
+          ([path = '']) => tryPostgres(target, place, path, signal),
+        );
+      }
     },
   };
+}
+
+async function unpack(
+  { version }: DatabaseTarget,
+  place: OwnFolder,
+  given: { path: string; bytes: AsyncIterable<Uint8Array>; signal: AbortSignal },
+): Promise<void> {
+  const { path, bytes, signal } = given;
+  const missing = new Set(needed);
+  const check = (entry: ArchiveEntry): boolean => {
+    missing.delete(entry.path);
+    return isOfData(entry);
+  };
+  await unpackTar(bytes, { path, check, signal });
+  if (missing.size > 0) throw unfit('This is no base backup of PostgreSQL.');
+  checkMajor(await readFile(join(path, 'PG_VERSION'), 'utf8'), version);
+  await keepSettings(place, path);
 }
 
 /** A link would lead to files of another place, as tablespaces do. */

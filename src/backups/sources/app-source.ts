@@ -9,7 +9,8 @@ import { open } from 'node:fs/promises';
 import { Folder, within } from '../../lib/untrusted-files/folder.ts';
 import { tarEnd } from '../tar/tar-header.ts';
 import { fileEntry, inBlocks, ofFolder, textEntry } from '../tar/tar-tree.ts';
-import type { AppTarget } from '../targets.ts';
+import { volumesTar } from '../tar/volume-tar.ts';
+import type { AppTarget, AppVolume, ReadVolumes } from '../targets.ts';
 import type { Source } from './source.ts';
 
 /** `missed` is told once, when there was something. */
@@ -23,7 +24,7 @@ export function appSource(target: AppTarget, missed: (count: number) => void): S
 
 async function* entries(
   { volumes, upload, settings }: AppTarget,
-  missed: (count: number) => void,
+  told: (count: number) => void,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
   let left = 0;
@@ -36,14 +37,27 @@ async function* entries(
       await file.close();
     }
   }
-  for (const { name, folder } of volumes) {
-    const opened = Folder.open(folder.root).then((above) =>
-      within(Promise.resolve(above), () => above.folder(folder.data)),
-    );
-    yield* untilAborted(ofFolder(opened, `volumes/${name}/`, { missed: () => left++ }), signal);
-  }
+  const missed = (): number => left++;
+  if ('live' in volumes) yield* ofVolumes(volumes, missed, signal);
+  else for (const volume of volumes) yield* untilAborted(ofOne(volume, missed), signal);
   yield tarEnd;
-  if (left > 0) missed(left);
+  if (left > 0) told(left);
+}
+
+function ofOne({ name, folder }: AppVolume, missed: () => void): AsyncGenerator<Uint8Array> {
+  const opened = Folder.open(folder.root).then((above) =>
+    within(Promise.resolve(above), () => above.folder(folder.data)),
+  );
+  return ofFolder(opened, `volumes/${name}/`, { missed });
+}
+
+async function* ofVolumes(
+  { owner, live, files }: ReadVolumes,
+  missed: () => void,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array> {
+  if (Object.keys(live).length === 0) return;
+  yield* volumesTar({ read: () => files.read(owner, live, signal), missed });
 }
 
 async function* untilAborted(

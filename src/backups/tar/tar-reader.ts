@@ -45,8 +45,8 @@ export class TarReader {
     this.#source = source;
     this.#bytes = new ByteReader({
       next: async () => {
-        const { value, done } = await source.next();
-        return done === true ? null : value;
+        const next = await source.next();
+        return next.done === true ? null : next.value;
       },
     });
   }

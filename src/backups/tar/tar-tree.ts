@@ -150,9 +150,13 @@ export async function* fileEntry(
 }
 
 /** Bytes of ours under a name. */
-export function* textEntry(name: string, text: string): Generator<Uint8Array> {
-  const bytes = Buffer.from(text);
-  const entry = { type: 'file', size: bytes.length, mode: 0o644, target: none } as const;
+export function* textEntry(
+  name: string,
+  text: string | Uint8Array,
+  mode = 0o644,
+): Generator<Uint8Array> {
+  const bytes = Buffer.from(text as string);
+  const entry = { type: 'file', size: bytes.length, mode, target: none } as const;
   yield tarHeaders({ ...entry, name: Buffer.from(name), mtimeMs: Date.now() });
   yield bytes;
   yield* zeros(paddingOf(bytes.length));

@@ -97,7 +97,8 @@ function whyNot(
   if (!isNameKept(name, parts)) return 'name';
   if (parts.length - 2 > depthMax) return 'deep';
   // Below the volume, which is the second part.
-  if (kind === 'link') return staysBelow(target.toString('latin1'), parts.length - 3) ? null : 'link';
+  if (kind === 'link')
+    return staysBelow(target.toString('latin1'), parts.length - 3) ? null : 'link';
   if (kind !== 'hardlink') return null;
   // Whether its file is in the artifact is only known of this reading.
   if (passed !== null && !isBehind(target, passed.name)) return 'changed';

@@ -86,6 +86,7 @@ export function daemonDriver(
   const journals = new MergeJournals(path.join(dir, 'positions'));
   const ports = new FreePorts(ground.clock);
   const images = new DockerImages(ground);
+  const volumes = new VolumeFiles(ground);
   const sessions = new OpenExecs(path.join(dir, 'sessions'));
   const consoles = new Consoles({ ...ground, workloads, sessions });
   const watch: Driver['watch'] = (listener) => listeners.add(listener);
@@ -93,11 +94,12 @@ export function daemonDriver(
   return {
     runs: 'image',
     images,
-    volumes: new VolumeFiles(ground),
+    volumes,
     async open() {
       await Promise.all([edge.open(), watching.begin()]);
       void consoles.endLeft();
       void images.open();
+      volumes.open();
     },
     answers: (withinMs) => engine.answers(withinMs),
     async start(spec) {

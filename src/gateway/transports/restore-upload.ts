@@ -197,6 +197,7 @@ async function commit(
     const rights = {
       configure: can(reader, principal, 'configure_apps', target),
       env: can(reader, principal, 'manage_env', target),
+      upload: can(reader, principal, 'deploy_apps', target),
     };
     await actors.ask(ref, { type: 'restore-commit', restoreId, recoveryKey, rights });
     const paced = new PacedStream(stream, exchange.signal);

@@ -63,9 +63,13 @@ builder.mutationFields((t) => ({
           if (backup.kind === 'instance') throw ofInstance();
           const { reader } = context.read;
           const resource = resourceOfBackup(reader, backup);
-          const may = (need: 'configure_apps' | 'manage_env'): boolean =>
+          const may = (need: 'configure_apps' | 'manage_env' | 'deploy_apps'): boolean =>
             can(reader, context.principal, need, resource);
-          const rights = { configure: may('configure_apps'), env: may('manage_env') };
+          const rights = {
+            configure: may('configure_apps'),
+            env: may('manage_env'),
+            upload: may('deploy_apps'),
+          };
           const message = { type: 'restore-run', backupRunId: backup.id, rights } as const;
           return askActor(context, restoresOf(backup), message);
         },

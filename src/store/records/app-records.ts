@@ -106,6 +106,10 @@ export interface AppRun {
   crashing: boolean;
   /** Ends that nobody asked for; absent: none. */
   crashes?: AppCrashes;
+  /** On a driver of containers, volumes that a restore made, by their names in backups; absent: none. */
+  volumes?: Readonly<Record<string, string>>;
+  /** Those before them, while a restore may still put them back; absent: there is none. */
+  volumesBefore?: Readonly<Record<string, string>>;
 }
 
 /** What is kept of ends of live instances that nobody asked for. */

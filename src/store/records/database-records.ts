@@ -70,6 +70,10 @@ export interface DatabaseRun {
    * start.
    */
   image: string | null;
+  /** On a driver of containers, the volume that a restore made; absent: it has its first one. */
+  volumes?: Readonly<Record<string, string>>;
+  /** Those before them, while a restore may still put them back; absent: there is none. */
+  volumesBefore?: Readonly<Record<string, string>>;
   /** Whether it ended by itself and does not answer again yet. */
   crashing: boolean;
 }

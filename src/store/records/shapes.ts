@@ -38,7 +38,7 @@ const build = shapeOf<stored.BuildConfig>()(
   'buildCommand', 'startCommand', 'dockerfile', 'outputDir', 'nodeVersion', 'port', 'healthPath',
 );
 const resources = shapeOf<Resources>()('memoryMb', 'cpus', 'pids', 'replicas');
-const run = shapeOf<Omit<stored.AppRun, 'crashes'>>()(
+const run = shapeOf<Omit<stored.AppRun, 'crashes' | 'volumes' | 'volumesBefore'>>()(
   'seq',
   'live',
   'next',

@@ -5,7 +5,8 @@ import fs from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 
-import { type AppParts, appRestorer } from '../../../src/backups/restores/app-restorer.ts';
+import { appRestorer } from '../../../src/backups/restores/app-restorer.ts';
+import type { CameUpload } from '../../../src/backups/restores/app-entries.ts';
 import { ensureLive, recoverSwap, swapFolders } from '../../../src/backups/restores/folder-swap.ts';
 import { appSource } from '../../../src/backups/sources/app-source.ts';
 import { tarEnd, tarHeaders } from '../../../src/backups/tar/tar-header.ts';
@@ -24,7 +25,7 @@ describe('files of an app', () => {
   let volume: AppVolume;
   let steps: string[] = [];
   let starts: () => void = () => undefined;
-  let parts: AppParts | null = null;
+  let came: { filename: string; text: string } | null = null;
   let missed = 0;
 
   beforeEach(() => {
@@ -32,7 +33,7 @@ describe('files of an app', () => {
     data = join(root, 'data');
     fs.mkdirSync(data);
     volume = { name: 'data', folder: { root, data: 'data', uid: null } };
-    [steps, starts, parts, missed] = [[], () => undefined, null, 0];
+    [steps, starts, came, missed] = [[], () => undefined, null, 0];
   });
   afterEach(() => fs.rmSync(root, { recursive: true, force: true }));
 
@@ -59,11 +60,8 @@ describe('files of an app', () => {
         return Promise.resolve();
       },
     };
-    const received = (came: AppParts): Promise<void> => {
-      const { upload } = came;
-      if (upload !== null) fs.copyFileSync(upload.path, join(root, 'came'));
-      parts = came;
-      return Promise.resolve();
+    const received = async ({ filename, content }: CameUpload): Promise<void> => {
+      came = { filename, text: (await collected(content)).toString() };
     };
     const restoring = { volumes: [volume], staging: join(root, 'staging'), control, received };
     await appRestorer(restoring).restore(pieces(bytes), () => undefined, never);
@@ -99,11 +97,9 @@ describe('files of an app', () => {
     await restore(bytes);
     assert.deepEqual(seen(), first);
     assert.equal(fs.statSync(join(data, 'bin/run')).mode & 0o777, 0o755);
-    assert.deepEqual(parts?.settings, { name: 'Shop' });
-    assert.equal(parts.upload?.filename, 'shop.tar.gz');
-    assert.equal(fs.readFileSync(join(root, 'came'), 'utf8'), 'archive');
+    assert.deepEqual(came, { filename: 'shop.tar.gz', text: 'archive' });
     assert.deepEqual(steps, ['stop', 'start', 'replaced']);
-    assert.deepEqual(fs.readdirSync(root).sort(), ['blob', 'came', 'data']);
+    assert.deepEqual(fs.readdirSync(root).sort(), ['blob', 'data']);
     assert.equal(missed, 0);
   });
 

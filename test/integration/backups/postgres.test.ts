@@ -11,6 +11,7 @@ import {
   recoverPostgres,
 } from '../../../src/backups/restores/postgres-restorer.ts';
 import { databaseSource } from '../../../src/backups/sources/database-sources.ts';
+import { scramVerifier } from '../../../src/lib/scram.ts';
 import { tarEnd, tarHeaders } from '../../../src/backups/tar/tar-header.ts';
 import { textEntry } from '../../../src/backups/tar/tar-tree.ts';
 import { collected, databaseServer, pieces } from '../../support/database-server.ts';
@@ -239,11 +240,48 @@ describe('PostgreSQL without a pg_dump', () => {
     }
   });
 
-  it('puts the previous files back when the server does not start from the new ones', async () => {
+  it('is not stopped for files that no server starts from', async () => {
     const first = await count();
     const major = server.target.version.split('.')[0] ?? '';
     const bad = [...textEntry('PG_VERSION', `${major}\n`), ...textEntry('global/pg_control', 'x'), ...textEntry('backup_label', 'x'), tarEnd]; // prettier-ignore
-    await assert.rejects(restore(Buffer.concat(bad)), /The previous data is back\.$/);
+    await assert.rejects(
+      restore(Buffer.concat(bad)),
+      /does not start from these files.*The data is as it was\.$/,
+    );
     assert.deepEqual(await count(), first);
+  });
+
+  it('puts the previous files back when the server is not well with the new ones', async () => {
+    const first = await count();
+    const bytes = await collected((await databaseSource(server.target)).read(never));
+    await query(server, "INSERT INTO teas (name) VALUES ('newer')");
+    const newer = await count();
+    assert.notDeepEqual(newer, first);
+    const { control } = server.target;
+    let starts = 0;
+    const start = async (): Promise<void> => {
+      if (++starts === 1) throw new Error('it is not well');
+      await control.start();
+    };
+    const target = { ...server.target, control: { ...control, start } };
+    const restoring = postgresFilesRestorer(target).restore(pieces(bytes), () => undefined, never);
+    await assert.rejects(restoring, /The previous data is back\.$/);
+    assert.deepEqual(await count(), newer);
+  });
+
+  it('comes back with the password of its administrator, which was another one then', async () => {
+    const first = await count();
+    const admin = { user: 'postgres', password: server.target.adminPassword };
+    await query(server, "ALTER ROLE postgres PASSWORD 'of another day'", admin);
+    const then = { ...server.target, adminPassword: 'of another day' };
+    const bytes = await collected((await databaseSource(then)).read(never));
+    const verifier = scramVerifier(admin.password);
+    await query(server, `ALTER ROLE postgres PASSWORD '${verifier}'`, {
+      ...admin,
+      password: 'of another day',
+    });
+    await restore(bytes);
+    assert.deepEqual(await count(), first);
+    assert.deepEqual(await query(server, 'SELECT 1 AS one', admin), [{ one: 1 }]);
   });
 });

@@ -30,7 +30,7 @@ describe('Redis', { skip: needs('redis-server', 'redis-cli') }, () => {
   const dumped = async (): Promise<Buffer> =>
     collected((await databaseSource(server.target)).read(never));
   const restore = (bytes: Buffer): Promise<void> =>
-    redisRestorer(server.target).restore(pieces(bytes), () => undefined, never);
+    redisRestorer(server.target, bytes.length).restore(pieces(bytes), () => undefined, never);
   const state = async (): Promise<string> =>
     `${await ask('DBSIZE')}${await ask('GET "key 77"')}${await ask('LRANGE list 0 -1')}`;
 

@@ -7,6 +7,8 @@
  * 3. The limits of the app hold for each service. The file may only ask for less.
  */
 import type { ContainerSpec, WorkloadSpec } from '../../../protocol/workload.ts';
+import type { AppRecord } from '../../../store/records/records.ts';
+import { dataName, volumeOf } from '../../workload/volumes.ts';
 import type { Stack, StackService } from './stack.ts';
 
 export interface StackPart {
@@ -15,7 +17,8 @@ export interface StackPart {
 }
 
 export interface PartsOptions {
-  appId: string;
+  /** With the volumes that restores have made. */
+  app: Pick<AppRecord, 'id' | 'run'>;
   /** The instance's own workload, which the main service gets. */
   workloadId: string;
   /** The port of the main service. */
@@ -40,7 +43,7 @@ export function partsOf(stack: Stack, options: PartsOptions): StackPart[] {
     const container = containerOf(service, options, isMain);
     const spec: WorkloadSpec = {
       id: isMain ? options.workloadId : partId(options.workloadId, at),
-      owner: options.appId,
+      owner: options.app.id,
       kind: service.runsOnce ? 'job' : 'service',
       command: service.command ?? [],
       workingDir: service.workingDir ?? '',
@@ -77,26 +80,21 @@ function mainEnv(service: StackService, { port }: PartsOptions): Record<string, 
 
 function containerOf(
   service: StackService,
-  { appId, images, network }: PartsOptions,
+  { app, images, network }: PartsOptions,
   isMain: boolean,
 ): ContainerSpec {
   const named = service.volumes.flatMap(({ name, path, readOnly }) =>
-    name === null ? [] : [{ name: volumeName(appId, name), path, readOnly }],
+    name === null ? [] : [{ name: volumeOf(app, `volume-${name}`), path, readOnly }],
   );
   const ownsData = isMain && !service.volumes.some(({ path }) => path === dataDir);
   return {
     image: images[service.name] ?? '',
     port: isMain ? service.port : null,
-    volumes: ownsData ? [...named, { name: `${appId}-data`, path: dataDir }] : named,
-    network: `${appId}-stack`,
+    volumes: ownsData ? [...named, { name: volumeOf(app, dataName), path: dataDir }] : named,
+    network: `${app.id}-stack`,
     reachedAt: 'address',
     aliases: [service.name],
     furtherNetworks: isMain ? [{ name: network.team, aliases: network.aliases }] : [],
     settings: service.settings,
   };
-}
-
-/** The volume's name at the driver. It differs from those of other apps and of the app's own folder. */
-function volumeName(appId: string, name: string): string {
-  return `${appId}-volume-${name}`;
 }

@@ -60,9 +60,10 @@ export async function stackParts(
   if (missing !== undefined || read.main !== stack.main) {
     throw new WorkFailed('The variables of the app change what its services are. Deploy again.');
   }
-  const { id, slug, teamId, resources } = core.require();
+  const app = core.require();
+  const { slug, teamId, resources } = app;
   return partsOf(read, {
-    appId: id,
+    app,
     workloadId,
     port,
     images: Object.fromEntries(

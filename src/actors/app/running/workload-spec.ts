@@ -3,6 +3,7 @@ import type { ContainerSpec, WorkloadSpec } from '../../../protocol/workload.ts'
 import type { Instance, ReleaseImage, ReleasePlan } from '../../../store/records/records.ts';
 // prettier-ignore
 import { containerDataDir, containerEnvironment, serviceCommand, serviceEnvironment, shellCommand } from '../build/environment.ts';
+import { dataName, volumeOf } from '../../workload/volumes.ts';
 import type { AppCore } from '../core.ts';
 import { openVariables } from '../settings/variables.ts';
 
@@ -10,11 +11,6 @@ export interface Release {
   /** The name of the release's folder. */
   release: string;
   plan: ReleasePlan;
-}
-
-/** The volume of an app: `APP_DATA_DIR` in its containers. */
-export function dataVolume(appId: string): string {
-  return `${appId}-data`;
 }
 
 /** The port that the app itself sees, as its variable PORT. */
@@ -53,11 +49,12 @@ export function specOf(
 
 /** Apps of a team reach each other by slug. */
 function containerOf(core: AppCore, { name, port }: ReleaseImage): ContainerSpec {
-  const { slug, teamId } = core.require();
+  const app = core.require();
+  const { slug, teamId } = app;
   return {
     image: name,
     port,
-    volumes: [{ name: dataVolume(core.id), path: containerDataDir }],
+    volumes: [{ name: volumeOf(app, dataName), path: containerDataDir }],
     network: teamId,
     reachedAt: 'address',
     aliases: [slug],

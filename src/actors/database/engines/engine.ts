@@ -79,6 +79,8 @@ export interface ServerCommand extends Command {
 export interface HostServer {
   /** In full, such as `18.4`. */
   version: string;
+  /** The whole path of the server's program. */
+  program: string;
   /** The job that makes the files; null: none is needed. `place.data` is empty; this call may write there. */
   init(place: HostPlace, secrets: Secrets): Promise<HostInit | null>;
   /** Writes the files that the server reads, and returns its command. */

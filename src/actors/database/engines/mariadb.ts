@@ -151,6 +151,7 @@ async function findServer(version: string | null, tools: HostTools): Promise<Hos
   if (installer === null) throw notAvailable('This server has no program mariadb-install-db.');
   return {
     version: found.version,
+    program: found.program,
     init: (place) =>
       Promise.resolve({
         command: [

@@ -4,11 +4,11 @@
  * 1. The user owns the database and is no superuser; the superuser is ours.
  * 2. The server gets passwords as verifiers, never in plain text.
  */
-import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Client } from 'pg';
 import { workloadNetwork } from '../../../lib/networks.ts';
+import { scramVerifier } from '../../../lib/scram.ts';
 import {
   addressOf,
   type Engine,
@@ -29,7 +29,6 @@ import {
 const admin = 'postgres';
 const connectTimeoutMs = 5000;
 const queryTimeoutMs = 15_000;
-const scramIterations = 4096;
 const hostFolder = '/usr/lib/postgresql';
 // prettier-ignore
 const reserved = [
@@ -170,6 +169,7 @@ function serverOf({ bin, version }: Found, tools: HostTools): HostServer {
   const path = [bin, ...tools.path];
   return {
     version,
+    program: join(bin, 'postgres'),
     init: async (place, { adminPassword }) => ({
       // The file holds only the verifier, with which nobody can sign in.
       command: initCommand(
@@ -290,18 +290,4 @@ async function connected(
 /** Quotes an identifier. The rules for names leave nothing to escape, but this does not rely on them. */
 function quoted(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
-}
-
-/**
- * The verifier that PostgreSQL keeps for a password (RFC 5803, SCRAM-SHA-256). It is made here, so that the
- * password itself never reaches the server, its files or its log. It is printable ASCII, which SASLprep
- * does not change.
- */
-export function scramVerifier(password: string, salt: Uint8Array = randomBytes(16)): string {
-  const salted = pbkdf2Sync(password, salt, scramIterations, 32, 'sha256');
-  const mac = (text: string): Buffer => createHmac('sha256', salted).update(text).digest();
-  const storedKey = createHash('sha256').update(mac('Client Key')).digest('base64');
-  const serverKey = mac('Server Key').toString('base64');
-  const saltText = Buffer.from(salt).toString('base64');
-  return `SCRAM-SHA-256$${String(scramIterations)}:${saltText}$${storedKey}:${serverKey}`;
 }

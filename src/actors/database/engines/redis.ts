@@ -133,6 +133,7 @@ async function findServer(version: string | null, tools: HostTools): Promise<Hos
   const found = await findProgram(hostProgram, version, tools);
   return {
     version: found.version,
+    program: found.program,
     init: async ({ data }, { password }) => {
       await writeFile(join(data, configName), `${settings(password).join('\n')}\n`, {
         mode: 0o600,

@@ -10,12 +10,13 @@
 import type { Workload } from '../../../protocol/workload.ts';
 import { reach } from '../../workload/reach.ts';
 import { BuildOutput } from '../../app/build/build-output.ts';
+import { dataName, volumeOf } from '../../workload/volumes.ts';
 import { loginsFor } from '../../app/build/registry-logins.ts';
 import { describeExit, lacksImage } from '../../workload/ends.ts';
 import type { DatabaseCore } from '../core.ts';
 import { type HostInit, type HostServer, requireHost } from '../engines/engine.ts';
 import { justBeforeMs, saidIn, saidSince } from './said.ts';
-import { imageReference, initSpec, type Runtime, serverSpec, volumeOf } from './spec.ts';
+import { imageReference, initSpec, type Runtime, serverSpec } from './spec.ts';
 import { sentenceOf, WorkFailed } from '../../workload/work-failed.ts';
 import { awaitAnswer, serverOf } from './wellness.ts';
 import { pause } from '../../../lib/clock.ts';
@@ -122,7 +123,8 @@ async function prepare(core: DatabaseCore, signal: AbortSignal): Promise<Runtime
   const { version, run } = core.require();
   if (driver.runs === 'image') {
     const image = run.image ?? (await pullImage(core, signal));
-    if (!run.made) await reach(clock, signal, () => driver.removeVolume(volumeOf(core.id)));
+    const volume = volumeOf(core.require(), dataName);
+    if (!run.made) await reach(clock, signal, () => driver.removeVolume(volume));
     return { kind: 'image', image, version };
   }
   const host = requireHost(core.engine);

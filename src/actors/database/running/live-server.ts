@@ -43,7 +43,7 @@ export class LiveServer {
           core.care.confirm(live, run?.port ?? null, (workload) => this.#notice(workload));
         }
         const now = core.record?.run;
-        const known = now && [now.live, now.next, now.initJob, ...now.ending];
+        const known = now && [now.live, now.next, now.initJob, core.beside, ...now.ending];
         core.care.removeUnknown(workloads, new Set(known));
         return true;
       },

@@ -1,15 +1,12 @@
 /** Owns what the driver is asked to run for a database: its server, and the job that makes its files. */
 import type { WorkloadSpec } from '../../../protocol/workload.ts';
+import { dataName, volumeOf } from '../../workload/volumes.ts';
 import { aliasOf } from '../settings/address.ts';
 import type { DatabaseCore } from '../core.ts';
 import type { Command, HostServer } from '../engines/engine.ts';
 
 export type Runtime =
   { kind: 'host'; server: HostServer } | { kind: 'image'; image: string; version: string };
-
-export function volumeOf(databaseId: string): string {
-  return `${databaseId}-data`;
-}
 
 export async function serverSpec(
   core: DatabaseCore,
@@ -29,7 +26,7 @@ export async function serverSpec(
   const container = {
     image: runtime.image,
     port: image.port,
-    volumes: [{ name: volumeOf(core.id), path: image.volume }],
+    volumes: [{ name: volumeOf(core.require(), dataName), path: image.volume }],
     network: teamId,
     aliases: [aliasOf(core.id)],
   };

@@ -46,11 +46,12 @@ export async function awaitAnswer(
   core: DatabaseCore,
   workloadId: string,
   signal: AbortSignal,
+  makesFiles = !core.require().run.made,
 ): Promise<Answer> {
   const { driver, clock, options } = core.deps;
   const { healthTimeoutMs, startingTimeoutMs, makingTimeoutMs } = options;
   // The first start of an image makes the files, and accepts no clients before they exist.
-  let isMaking = driver.runs === 'image' && !core.require().run.made;
+  let isMaking = driver.runs === 'image' && makesFiles;
   let beganAtMs = clock.now();
   let limitMs = isMaking ? Math.max(makingTimeoutMs, healthTimeoutMs) : healthTimeoutMs;
   let seen = 'nothing listened on its port';

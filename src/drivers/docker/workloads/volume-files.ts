@@ -4,11 +4,12 @@
  *
  * 1. The image of the container is empty: nothing in it could run, and nothing of it comes into a volume.
  * 2. The daemon stays within the container's own root, so that no link leads out of the volumes.
- * 3. The container goes with the reading or writing. What a process that died left is removed by the next
- *    one, before it makes its first.
+ * 3. The container goes with the reading or writing. What a process that died left is removed when the next
+ *    one begins, before it makes its first.
  */
 import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
+import { finished } from 'node:stream/promises';
 import type Dockerode from 'dockerode';
 import { ServiceError } from '../../../lib/errors.ts';
 import type { Logger } from '../../../lib/log.ts';
@@ -32,20 +33,32 @@ const emptyTar = Buffer.alloc(1024);
 /** As long as a timer may be; whether the daemon lives is watched besides. */
 const writeMs = 2 ** 31 - 1;
 const livesWithinMs = 2000;
+const wordsMax = 300;
 
 export class VolumeFiles implements Volumes {
   readonly #parts: VolumeFilesParts;
-  #ready: Promise<void> | null = null;
+  #swept: Promise<void> | null = null;
 
   constructor(parts: VolumeFilesParts) {
     this.#parts = parts;
+  }
+
+  /** Removes what an earlier process left. If that fails, the next use tries it again. */
+  open(): void {
+    this.#sweep().catch((error: unknown) =>
+      this.#parts.logger.debug({ err: error }, 'volume_containers_not_swept'),
+    );
   }
 
   of(owner: string): Promise<string[]> {
     return this.#parts.networks.volumesOf(owner);
   }
 
-  async *read(owner: string, folders: VolumeFolders, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  async *read(
+    owner: string,
+    folders: VolumeFolders,
+    signal: AbortSignal,
+  ): AsyncGenerator<Uint8Array> {
     const { engine } = this.#parts;
     const over = new AbortController();
     const both = AbortSignal.any([signal, over.signal]);
@@ -59,7 +72,10 @@ export class VolumeFiles implements Volumes {
       yield* stream as AsyncIterable<Uint8Array>;
     } catch (error) {
       signal.throwIfAborted();
-      throw over.signal.aborted ? unreachable(error) : error;
+      if (over.signal.aborted) throw unreachable(error);
+      if (statusOf(error) === undefined) throw error;
+      const detail = `Docker could not read the volume: ${wordsOf(error).slice(0, wordsMax)}`;
+      throw new ServiceError('DUMP_FAILED', detail, { cause: error });
     } finally {
       over.abort();
       await this.#remove(container);
@@ -115,9 +131,11 @@ export class VolumeFiles implements Volumes {
     if (statusOf(error) !== undefined) {
       const words = wordsOf(error);
       if (/no space left|quota exceeded/i.test(words)) {
-        return new ServiceError('STORAGE_FULL', 'There is no room for the volume.', { cause: error });
+        return new ServiceError('STORAGE_FULL', 'There is no room for the volume.', {
+          cause: error,
+        });
       }
-      const detail = `Docker could not write the volume: ${words.slice(0, 300)}`;
+      const detail = `Docker could not write the volume: ${words.slice(0, wordsMax)}`;
       return new ServiceError('RESTORE_FAILED', detail, { cause: error });
     }
     if (!isAway(error) || !(await this.#parts.engine.answers(livesWithinMs))) return error;
@@ -127,10 +145,8 @@ export class VolumeFiles implements Volumes {
 
   async #make(owner: string, folders: VolumeFolders, readOnly: boolean): Promise<string> {
     const { engine, names } = this.#parts;
-    await (this.#ready ??= this.#prepare().catch((error: unknown) => {
-      this.#ready = null;
-      throw error;
-    }));
+    await this.#sweep();
+    await this.#ensureImage();
     const name = names.container(`volumes-${randomUUID()}`);
     const Labels = names.mark(owner);
     const Mounts = Object.entries(folders).map(([folder, volume]) => ({
@@ -147,7 +163,11 @@ export class VolumeFiles implements Volumes {
       Labels: { ...Labels, [label.volumes]: 'files' },
       HostConfig: { NetworkMode: 'none', Mounts: Mounts as Dockerode.MountSettings[] },
     };
-    await engine.ask((docker) => docker.createContainer(options));
+    try {
+      await engine.ask((docker) => docker.createContainer(options));
+    } catch (error) {
+      if (statusOf(error) !== 409) throw error; // It was made by a request whose answer was lost.
+    }
     return name;
   }
 
@@ -161,17 +181,30 @@ export class VolumeFiles implements Volumes {
     }
   }
 
-  async #prepare(): Promise<void> {
+  #sweep(): Promise<void> {
+    this.#swept ??= this.#removeLeft().catch((error: unknown) => {
+      this.#swept = null;
+      throw error;
+    });
+    return this.#swept;
+  }
+
+  async #removeLeft(): Promise<void> {
     const { engine, names } = this.#parts;
     const filters = { label: [...names.markFilter(), label.volumes] };
     const left = await engine.ask((docker) => docker.listContainers({ all: true, filters }));
     for (const { Id } of left) await this.#remove(Id);
+  }
+
+  async #ensureImage(): Promise<void> {
+    const { engine, names } = this.#parts;
     const known = await engine.ask((docker) => orGone(docker.getImage(this.#image).inspect()));
     if (known !== undefined) return;
     const options = { fromSrc: '-', repo: names.repository, tag: imageTag };
     await engine.ask(async (docker) => {
       const progress = await docker.importImage(Readable.from([emptyTar]), options);
-      for await (const _ of progress) continue;
+      progress.resume();
+      await finished(progress);
     });
   }
 

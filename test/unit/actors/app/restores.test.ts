@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
@@ -10,9 +11,10 @@ import { ServiceError } from '../../../../src/lib/errors.ts';
 import type { RestoreRunRecord } from '../../../../src/store/records/records.ts';
 import { tables } from '../../../../src/store/records/tables.ts';
 import { type AppFixture, appFixture } from '../../../support/app-fixture.ts';
+import { pieces } from '../../../support/database-server.ts';
 import { eventually } from '../../../support/eventually.ts';
 
-const all: RestoreRights = { configure: true, env: true };
+const all: RestoreRights = { configure: true, env: true, upload: true };
 
 describe('restores of an app', () => {
   let place: AppFixture;
@@ -99,18 +101,57 @@ describe('restores of an app', () => {
     await place.until(second.id, 'ready');
   });
 
+  it('keep the upload of an artifact for the next deployment, from those who may upload', async () => {
+    const files = (): string[] => readdirSync(join(place.root, 'uploads', appId)).sort();
+    const filenameOf = (): string | undefined => place.app(appId).upload?.filename;
+    let given = 'back.zip';
+    place.restores.onRestore = (of) =>
+      of.keepUpload({ filename: given, content: pieces(Buffer.from('archive')) });
+    const wish = forged(() => undefined);
+    const before = filenameOf();
+    const unfit: [string, RestoreRights, RegExp][] = [
+      ['back.zip', { ...all, upload: false }, /The upload stays as it is: .*deploy_apps/],
+      ['back.exe', all, /The upload stays as it is: The file name has to end/],
+      ['ba\u0007ck.zip', all, /The upload stays as it is: .*control characters/],
+    ];
+    for (const [filename, rights, why] of unfit) {
+      given = filename;
+      const { status, log } = await ended(await begin(wish, rights));
+      assert.equal(status, 'success');
+      assert.match(log.join('\n'), why);
+      assert.equal(filenameOf(), before);
+    }
+    given = 'back.zip';
+    place.restores.onRestore = async (of) => {
+      await of.keepUpload({ filename: given, content: pieces(Buffer.from('archive')) });
+      throw new ServiceError('RESTORE_FAILED', 'It is not well.');
+    };
+    assert.equal((await ended(await begin(wish, all))).status, 'failed');
+    assert.equal(filenameOf(), before);
+    place.restores.onRestore = (of) =>
+      of.keepUpload({ filename: given, content: pieces(Buffer.from('archive')) });
+    assert.equal((await ended(await begin(wish, all))).status, 'success');
+    const { upload } = place.app(appId);
+    assert.deepEqual([upload?.filename, upload?.format, upload?.sizeBytes], ['back.zip', 'zip', 7]);
+    const path = join(place.root, 'uploads', appId, upload?.blob ?? '');
+    assert.equal(readFileSync(path, 'utf8'), 'archive');
+    // The next upload removes what came to nothing.
+    await place.upload(appId, 'next.tar.gz');
+    await eventually('only the newest is left', () => files().length === 1);
+  });
+
   it('apply app.json only as far as the rights go', async () => {
     const wish = forged(({ settings, env: variables }) => {
       Object.assign(settings, { autoDeploy: false });
       variables.push({ key: 'TONE', value: 'rude', isSecret: false, targets: ['production'] });
     });
-    const none = await ended(await begin(wish, { configure: false, env: false }));
+    const none = await ended(await begin(wish, { configure: false, env: false, upload: false }));
     assert.equal(none.status, 'success');
     assert.ok(none.log.includes('The settings stay as they are: that needs configure_apps.'));
     assert.deepEqual([place.app(appId).autoDeploy, env()], [true, { TONE: 'kind' }]);
-    await ended(await begin(wish, { configure: true, env: false }));
+    await ended(await begin(wish, { configure: true, env: false, upload: false }));
     assert.deepEqual([place.app(appId).autoDeploy, env()], [false, { TONE: 'kind' }]);
-    await ended(await begin(wish, { configure: false, env: true }));
+    await ended(await begin(wish, { configure: false, env: true, upload: false }));
     assert.deepEqual(env(), { TONE: 'rude' });
   });
 

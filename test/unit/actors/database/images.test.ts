@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
+import { gzipSync } from 'node:zlib';
 import { ServiceError } from '../../../../src/lib/errors.ts';
+import type { RestoreRunRecord } from '../../../../src/store/records/records.ts';
 import { put } from '../../../../src/store/records/table.ts';
 import { tables } from '../../../../src/store/records/tables.ts';
 import { DatabaseFixture } from '../../../support/database-fixture.ts';
@@ -46,6 +50,79 @@ describe('a database by an image', () => {
     await place.ask(id, { type: 'purge' });
     assert.equal(place.driver.removedVolumes.length, 2);
     assert.deepEqual(images.kept, [{ owner: id, images: [] }]);
+  });
+
+  const restore = async (id: string): Promise<Readonly<RestoreRunRecord>> => {
+    const { run } = await place.ask(id, { type: 'restore-begin' });
+    const { root } = place.restores;
+    await mkdir(root, { recursive: true });
+    await writeFile(
+      join(root, run.id),
+      gzipSync(Buffer.from(`\x6d\xe2\x99\x81${'archive'.repeat(100)}`, 'latin1')),
+    );
+    const rights = { configure: false, env: false, upload: false };
+    await place.ask(id, { type: 'restore-commit', restoreId: run.id, recoveryKey: null, rights });
+    const find = () => place.store.get(tables.restoreRuns, run.id);
+    await eventually('the end', () => find()?.status !== 'running');
+    const ended = find();
+    assert.ok(ended);
+    return ended;
+  };
+
+  it('has another server beside it for a restore, with a volume of its own and in no network', async () => {
+    const id = await place.create({ engine: 'MONGODB' });
+    await place.until(id, 'running');
+    let during: string[] = [];
+    place.restores.onRestore = async ({ control }, _log, signal) => {
+      const work = (): Promise<void> => {
+        during = place.driver.ids;
+        return Promise.resolve();
+      };
+      await control.beside('fresh', work, signal);
+      await control.stop();
+      await control.useVolumes({ data: 'fresh' }, null);
+      await control.start();
+    };
+    const { status, log } = await restore(id);
+    assert.equal(status, 'success', log.join('\n'));
+    assert.deepEqual(during, [`${id}-1`, `${id}-2`]);
+    assert.deepEqual(place.driver.ids, [`${id}-3`]);
+    const [, beside, next] = place.driver.started;
+    assert.deepEqual(beside?.container?.volumes, [{ name: 'fresh', path: '/data/db' }]);
+    assert.deepEqual([beside.container.network, beside.container.aliases], [null, []]);
+    assert.deepEqual(next?.container?.volumes, [{ name: 'fresh', path: '/data/db' }]);
+    assert.equal(next.container.network, 'team_1');
+    assert.equal(place.setUps.length, 2, 'the new server has its user');
+  });
+
+  it('is left alone by a server beside it that does not come, of which nothing stays', async () => {
+    const id = await place.create({ engine: 'MONGODB' });
+    await place.until(id, 'running');
+    place.driver.script = () => ({ failure: 'no room' });
+    place.restores.onRestore = ({ control }, _log, signal) =>
+      control.beside('fresh', () => Promise.reject(new Error('not here')), signal);
+    const { status, error } = await restore(id);
+    assert.equal(status, 'failed', error ?? '');
+    assert.deepEqual(place.driver.ids, [`${id}-1`]);
+    assert.equal(place.record(id).status, 'running');
+  });
+
+  it('removes a server beside it that a crash left', async () => {
+    const id = await place.create({ engine: 'MONGODB' });
+    await place.until(id, 'running');
+    let isBeside = false;
+    place.restores.onRestore = ({ control }, _log, signal) => {
+      const work = (): Promise<void> => {
+        isBeside = true;
+        return new Promise(() => undefined);
+      };
+      return control.beside('fresh', work, signal);
+    };
+    void restore(id).catch(() => undefined);
+    await eventually('it is there', () => isBeside);
+    await place.crash();
+    await eventually('it is gone', () => place.driver.ids.length === 1);
+    assert.deepEqual(place.driver.ids, [`${id}-1`]);
   });
 
   it('says why its image could not be had, and asks for it again', async () => {

@@ -14,7 +14,7 @@ import { tables } from '../../../../src/store/records/tables.ts';
 import { DatabaseFixture } from '../../../support/database-fixture.ts';
 import { eventually } from '../../../support/eventually.ts';
 
-const rights = { configure: true, env: true };
+const rights = { configure: true, env: true, upload: true };
 const dump = `PGDMP${'row '.repeat(1000)}`;
 
 describe('restores of a database', () => {

@@ -24,6 +24,7 @@ function imageTarget(
   return {
     ...{ engine, version: '8', databaseName: 'shop', username: 'ann', password, adminPassword },
     ...{ host: '172.18.0.2', port: 1000, socket: null, ownPort: 2000, tools: null, files: null },
+    ...{ server: null, volumes: null, beside: null },
     control: { stop: none, start: none, replaced: none },
     ran,
     pipe: (spec) => {

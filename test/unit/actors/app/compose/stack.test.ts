@@ -264,7 +264,7 @@ describe('partsOf()', () => {
       web: {image: a, ports: [80], mem_limit: 1g, cpus: 0.5}
       work: {image: b, pids_limit: 16}`;
     const parts = partsOf(await read(text), {
-      appId: 'app_a',
+      app: { id: 'app_a', run: {} as never },
       workloadId: 'w',
       port: 4000,
       images: {},

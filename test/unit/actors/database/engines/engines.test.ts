@@ -8,7 +8,6 @@ import { describe, it } from 'node:test';
 import type { Command, Server } from '../../../../../src/actors/database/engines/engine.ts';
 import { PasswordRefused } from '../../../../../src/actors/database/engines/engine.ts';
 import { engines } from '../../../../../src/actors/database/engines/engines.ts';
-import { scramVerifier } from '../../../../../src/actors/database/engines/postgres.ts';
 import type { DatabaseEngine } from '../../../../../src/store/records/records.ts';
 
 const names = { databaseName: 'shop', username: 'ann' };
@@ -233,15 +232,3 @@ async function scriptedRedis(
   };
   return { server: { ...recorded().server, port }, commands, close };
 }
-
-describe('scramVerifier()', () => {
-  it('is what PostgreSQL keeps for a password', () => {
-    // SELECT rolpassword FROM pg_authid, of a role with the password "pencil" and this salt.
-    const salt = Buffer.from('W22ZaJ0SNY7soEsUEjb6gQ==', 'base64');
-    assert.equal(
-      scramVerifier('pencil', salt),
-      'SCRAM-SHA-256$4096:W22ZaJ0SNY7soEsUEjb6gQ==$WG5d8oPm3OtcPnkdi4Uo7BkeZkBFzpcXkuLmtbsT4qY=:wfPLwcE6nTWhTAmQ7tl2KeoiWGPlZqQxSrmfPwDl2dU=',
-    );
-    assert.notEqual(scramVerifier('pencil'), scramVerifier('pencil'));
-  });
-});
