@@ -4,7 +4,7 @@ import path from 'node:path';
 import type Docker from 'dockerode';
 import { copyWithLibraries, importTree } from './docker-images.ts';
 
-export const mariadbImage = 'gangway-test-mariadb:1';
+export const mariadbImage = 'gangway-test-mariadb:2';
 
 export async function importMariadbImage(docker: Docker): Promise<void> {
   await importTree(docker, mariadbImage, mariadbTree, '["/entry.sh"]');
@@ -45,7 +45,7 @@ exec $server
 `;
 
 function mariadbTree(dir: string): void {
-  for (const name of ['mariadb', 'my_print_defaults', 'resolveip']) {
+  for (const name of ['mariadb', 'mariadb-dump', 'my_print_defaults', 'resolveip']) {
     copyWithLibraries(`/usr/bin/${name}`, path.join(dir, 'usr/bin', name), dir);
   }
   fs.mkdirSync(path.join(dir, 'usr/sbin'));

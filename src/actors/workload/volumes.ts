@@ -20,11 +20,13 @@ interface Owner {
 
 /** What runs, with these volumes from the next start on. */
 export function withVolumes<R extends Run>(
-  { volumesBefore: _, ...run }: R,
+  run: R,
   volumes: VolumeFolders,
   before: VolumeFolders | null,
-): Omit<R, 'volumesBefore'> & Run {
-  return { ...run, volumes, ...(before !== null && { volumesBefore: before }) };
+): R {
+  const changed = { ...run, volumes };
+  delete changed.volumesBefore;
+  return before === null ? changed : { ...changed, volumesBefore: before };
 }
 
 export function volumeOf({ id, run }: Owner, name: string): string {
