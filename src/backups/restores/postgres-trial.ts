@@ -46,7 +46,10 @@ export async function tryPostgres(
     ...{ port, listen_addresses: '', unix_socket_directories: socket, hba_file: rules },
     ...{ autovacuum: 'off', log_line_prefix: '' },
   };
-  const args = Object.entries(options).flatMap(([name, value]) => ['-c', `${name}=${String(value)}`]);
+  const args = Object.entries(options).flatMap(([name, value]) => [
+    '-c',
+    `${name}=${String(value)}`,
+  ]);
   const command = ['/bin/sh', '-c', untilInputEnds, 'sh', server, '-D', path, ...args];
   const over = Promise.withResolvers<undefined>();
   try {
@@ -66,13 +69,11 @@ export async function tryPostgres(
 
 /** Resolves when it has it, or is at its end. */
 async function takePassword(target: DatabaseTarget, ended: Pipe['ended']): Promise<void> {
-  let isOver = false;
-  const end = ended.then(
-    () => (isOver = true),
-    () => (isOver = true),
-  );
+  const over = new AbortController();
+  const abort = (): void => over.abort();
+  const end = ended.then(abort, abort);
   const statement = `ALTER ROLE ${postgresAdmin} PASSWORD '${scramVerifier(target.adminPassword)}'`;
-  while (!isOver) {
+  while (!over.signal.aborted) {
     try {
       await asPostgresAdmin(target, postgresAdmin, 'RESTORE_FAILED', (client) =>
         client.query(statement),

@@ -93,8 +93,7 @@ export function daemonDriver(
   let closing = false;
   return {
     runs: 'image',
-    images,
-    volumes,
+    ...{ images, volumes },
     async open() {
       await Promise.all([edge.open(), watching.begin()]);
       void consoles.endLeft();

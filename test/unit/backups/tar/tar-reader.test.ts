@@ -52,7 +52,7 @@ describe('TarReader', () => {
         });
       const first = await seen(of('gnu'), 10_000);
       assert.equal(first.length, 98);
-      assert.ok(first.every((line) => / 416 70000 3000000 1000000000 /.test(line.replaceAll('\n', ' ')))); // prettier-ignore
+      assert.ok(first.every((line) => line.includes(' 416 70000 3000000 1000000000 ')));
       for (const size of [1000, 513]) assert.deepEqual(await seen(of('posix'), size), first);
       fs.rmSync(dir, { recursive: true });
     },
