@@ -72,6 +72,8 @@ export interface ExtractTask {
   format: ArchiveFormat;
   into: string;
   uid: number | null;
+  /** Whether a folder that holds everything stays where it is. */
+  keepsSoleFolder: boolean;
   limits: ArchiveLimits;
   /** One 32-bit number: any value but 0 means stop. */
   canceled: SharedArrayBuffer;

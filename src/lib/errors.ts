@@ -69,6 +69,7 @@ export const errorTable = {
   NOT_BUILT_YET: { status: 501, title: 'Not Implemented' },
   DESTINATION_FAILED: { status: 502, title: 'Bad Gateway' },
   VERIFICATION_FAILED: { status: 502, title: 'Bad Gateway' },
+  GIT_FAILED: { status: 502, title: 'Bad Gateway' },
   DUMP_FAILED: { status: 502, title: 'Bad Gateway' },
   RESTORE_FAILED: { status: 502, title: 'Bad Gateway' },
   BACKUP_INTERRUPTED: { status: 503, title: 'Service Unavailable' },

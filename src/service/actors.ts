@@ -1,9 +1,11 @@
 /** Owns the list of actors, and what each of them is given. */
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { accountActorDefinition } from '../actors/account/actor.ts';
 import { activityActorDefinition } from '../actors/activity/actor.ts';
 import { appDefinition } from '../actors/app/app-actor.ts';
-import { type AppDeps, appDefaults } from '../actors/app/deps.ts';
+import { type AppDeps, appDefaults, type GitDeps } from '../actors/app/deps.ts';
+import { remoteOf } from '../actors/app/build/remote.ts';
 import { backupsDefinition } from '../actors/backup/backups-actor.ts';
 import type { BackupDeps } from '../actors/backup/deps.ts';
 import { sourceOf } from '../actors/backup/sources.ts';
@@ -25,9 +27,11 @@ import type { AppsRoot } from '../drivers/process/apps-root.ts';
 import { HostPrograms } from '../drivers/process/host-tools.ts';
 import { readStaticServer, toolchainPaths } from '../drivers/process/toolchain.ts';
 import type { Clock } from '../lib/clock.ts';
+import { GitFetch } from '../git/fetching/fetch.ts';
+import { Repositories } from '../git/repositories/repository.ts';
 import type { GuardedFetch } from '../lib/guarded-fetch.ts';
 import type { Logger } from '../lib/log.ts';
-import { appUids, databaseUids } from '../lib/processes/program-uids.ts';
+import { appUids, databaseUids, gitUids } from '../lib/processes/program-uids.ts';
 import type { LiveLogs } from '../logs/live/live-logs.ts';
 import type { Reader } from '../store/reader-and-journal.ts';
 import { tables } from '../store/records/tables.ts';
@@ -99,6 +103,7 @@ function appDeps(parts: ActorParts, restores: RestoreDeps): AppDeps {
   return {
     ...{ reader, driver, streams, secrets, clock, logger },
     restores,
+    git: gitDeps(parts),
     // Every release is extracted before anything of it runs, so the tools are prepared here.
     extractor: {
       extract: async (archive, format, into, options) => {
@@ -140,6 +145,14 @@ function appDeps(parts: ActorParts, restores: RestoreDeps): AppDeps {
       drainMs: config.appDrainSeconds * 1000,
     },
   };
+}
+
+function gitDeps({ appsRoot, driver, fetch: http, logger }: ActorParts): GitDeps {
+  const uids = appsRoot.perAppUid ? gitUids : null;
+  const root = join(appsRoot.appsRoot, 'git');
+  const repositories = new Repositories({ root, driver, uids, logger });
+  const git = new GitFetch({ http, repositories, logger });
+  return { fetch: (request) => git.fetch(request), remoteOf };
 }
 
 /** The host name that the edge routes to an app. */

@@ -8,6 +8,7 @@ import type { AppDeps, AppOptions } from '../../src/actors/app/deps.ts';
 import { appDefaults } from '../../src/actors/app/deps.ts';
 import { appActor } from '../../src/actors/app/protocol.ts';
 import type { AppProtocol, NewApp } from '../../src/actors/app/protocol.ts';
+import { remoteOf } from '../../src/actors/app/build/remote.ts';
 import { WorkloadWatch } from '../../src/actors/workload/watch.ts';
 import { BuildQueue } from '../../src/actors/app/deploying/build-queue.ts';
 import { edgeDefinition } from '../../src/actors/edge/edge-actor.ts';
@@ -213,6 +214,10 @@ export async function appFixture(fixture: FixtureOptions = {}): Promise<AppFixtu
           }
           return { entries: 1, bytes: 1 };
         },
+      },
+      git: {
+        fetch: () => Promise.reject(new Error('nothing is fetched here')),
+        remoteOf,
       },
       check: fixture.check ?? (() => Promise.resolve(null)),
     };

@@ -1,5 +1,8 @@
 /** Owns the dependencies and limits of the app actor. */
 import type { BulkPool } from '../../archives/receiving/bulk-pool.ts';
+import type { GitFetch } from '../../git/fetching/fetch.ts';
+import type { GitRemote } from '../../git/fetching/remote.ts';
+import type { AppRecord } from '../../store/records/records.ts';
 import type { BuildQueue } from './deploying/build-queue.ts';
 import type { BaseImages } from './build/plan.ts';
 import { type Bounds, trashMs, type WorkloadDeps, type WorkloadOptions } from '../workload/deps.ts';
@@ -50,8 +53,15 @@ export const appDefaults = {
   trashMs,
 } as const;
 
+export interface GitDeps {
+  fetch: GitFetch['fetch'];
+  /** Where an app with source GIT is fetched from. Throws NOT_DEPLOYABLE: its connection is gone. */
+  remoteOf: (app: Readonly<AppRecord>) => GitRemote;
+}
+
 export interface AppDeps extends WorkloadDeps {
   extractor: Pick<BulkPool, 'extract'>;
+  git: GitDeps;
   buildQueue: BuildQueue;
   options: AppOptions;
   /** Checks whether an instance is well. A test brings its own. */

@@ -15,7 +15,8 @@
 import { mkdir, open, readdir, rename, rm, stat, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { removeTree } from '../../lib/untrusted-files/remove.ts';
-import { handOver, OwnedFolders } from '../workload/owned-folders.ts';
+import { handOver } from '../../lib/untrusted-files/owners.ts';
+import { OwnedFolders } from '../workload/owned-folders.ts';
 
 export interface AppFoldersOptions {
   appsRoot: string;

@@ -5,10 +5,10 @@
  *    leads elsewhere.
  * 2. What lies in its folders is reached by `lib/untrusted-files` alone.
  */
-import { chmod, chown, lstat, mkdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 
 import { ensureLive } from '../../backups/restores/folder-swap.ts';
+import { makeOurs, makeTheirs } from '../../lib/untrusted-files/owners.ts';
 
 /** The folders of an app or a database. Its own folders are 0700 and belong to it. */
 export class OwnedFolders {
@@ -41,24 +41,4 @@ export class OwnedFolders {
       await makeTheirs(folder, this.uid);
     }
   }
-}
-
-/** Ours, 0710, with the group of `uid`, which may walk through. Null: no uid of its own. */
-export async function makeOurs(folder: string, uid: number | null): Promise<void> {
-  await mkdir(folder, { recursive: true, mode: 0o700 });
-  if (uid !== null) await chown(folder, process.getuid?.() ?? 0, uid);
-  await chmod(folder, 0o710);
-}
-
-/** 0700, belonging to `uid`. */
-async function makeTheirs(folder: string, uid: number | null): Promise<void> {
-  await mkdir(folder, { recursive: true, mode: 0o700 });
-  const { uid: owner } = await lstat(folder);
-  if (owner !== (uid ?? owner)) await handOver(folder, uid);
-}
-
-/** Hands over the folder, not its content. */
-export async function handOver(folder: string, uid: number | null): Promise<void> {
-  await chmod(folder, 0o700);
-  if (uid !== null) await chown(folder, uid, uid);
 }

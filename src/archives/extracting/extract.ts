@@ -33,7 +33,8 @@ export async function extractArchive(
     await mkdir(partial, { mode: 0o700 });
     const writer = new TreeWriter(partial, task.uid, check);
     const { entries, soleFolder } = await readInto(task, writer);
-    await place(task, soleFolder === null ? partial : join(partial, soleFolder), mode);
+    const lifted = task.keepsSoleFolder ? null : soleFolder;
+    await place(task, lifted === null ? partial : join(partial, lifted), mode);
     await removeTree(partial);
     return { entries, bytes: writer.bytes };
   } catch (error) {

@@ -72,6 +72,8 @@ const zipWindowBytes = 512 * 1024;
 export interface ExtractOptions {
   /** User and group id of the written files; null or absent: the process's own. */
   uid?: number | null;
+  /** Unpacks an archive whose only top-level entry is one folder with that folder. */
+  keepsSoleFolder?: boolean;
   /** Cancels the unpacking and removes what was written. Rejects with `signal.reason`. */
   signal?: AbortSignal;
 }
@@ -121,7 +123,7 @@ export class BulkPool {
   /**
    * Unpacks `archivePath` into `intoDir`, which is emptied first, so that a crashed call can be repeated.
    * All checks of the upload are repeated; rejects with the same ARCHIVE_* codes, and with STORAGE_FULL. An
-   * archive whose only top-level entry is one folder is unpacked without that folder.
+   * archive whose only top-level entry is one folder is unpacked without that folder, unless that is kept.
    */
   async extract(
     archivePath: string,
@@ -129,7 +131,7 @@ export class BulkPool {
     intoDir: string,
     options: ExtractOptions = {},
   ): Promise<Extracted> {
-    const { uid = null, signal } = options;
+    const { uid = null, keepsSoleFolder = false, signal } = options;
     signal?.throwIfAborted();
     const canceled = new SharedArrayBuffer(4);
     const cancel = (): unknown => Atomics.store(new Int32Array(canceled), 0, 1);
@@ -140,7 +142,7 @@ export class BulkPool {
       const pool = await this.#start();
       if (this.#closed !== null) throw shuttingDown();
       const task: ExtractTask = {
-        ...{ archive: archivePath, format, into: intoDir, uid, canceled },
+        ...{ archive: archivePath, format, into: intoDir, uid, keepsSoleFolder, canceled },
         limits: this.#limits,
       };
       const reply = (await pool.run(task, { name: 'extract' })) as ExtractReply;

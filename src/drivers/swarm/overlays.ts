@@ -7,7 +7,7 @@
  */
 import { type Engine, orGone, pause, statusOf, wordsOf } from '../docker/engine/engine.ts';
 import type { Names } from '../docker/engine/names.ts';
-import { KeyedQueue } from '../docker/engine/keyed-queue.ts';
+import { KeyedQueue } from '../../lib/keyed-queue.ts';
 import type { Logger } from '../../lib/log.ts';
 
 /** Removing a service takes a moment, and its tasks leave their network some time after that. */

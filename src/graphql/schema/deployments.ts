@@ -27,6 +27,10 @@ export const DeploymentType = builder
       url: t.exposeString('url', { nullable: true }),
       commitSha: t.exposeString('commitSha', { nullable: true }),
       commitMessage: t.exposeString('commitMessage', { nullable: true }),
+      commitAuthor: t.exposeString('commitAuthor', {
+        nullable: true,
+        description: 'Name and address, as the commit has them.',
+      }),
       branch: t.exposeString('branch', { nullable: true }),
       error: t.exposeString('error', { nullable: true }),
       queuePosition: t.int({

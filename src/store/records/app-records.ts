@@ -178,6 +178,8 @@ export interface DeploymentRecord {
   url: string | null;
   commitSha: string | null;
   commitMessage: string | null;
+  /** `name <address>`; absent: it is of no commit, or nobody knows. */
+  commitAuthor?: string;
   branch: string | null;
   error: string | null;
   /** The upload it was built from. */

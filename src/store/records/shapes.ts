@@ -49,9 +49,9 @@ const run = shapeOf<Omit<stored.AppRun, 'crashes' | 'volumes' | 'volumesBefore'>
 const instance = shapeOf<Omit<stored.Instance, 'targetPort' | 'image' | 'service' | 'parts'>>()(
   'deploymentId', 'workloadId', 'host', 'port', 'startedAtMs',
 );
-// One that waits for its build is stored with its names: there are few.
+// One that waits for its build, or is of a commit, is stored with its names.
 // prettier-ignore
-const deployment = shapeOf<Omit<stored.DeploymentRecord, 'buildTurn'>>()(
+const deployment = shapeOf<Omit<stored.DeploymentRecord, 'buildTurn' | 'commitAuthor'>>()(
   'id', 'appId', 'teamId', 'status', 'trigger', 'url', 'commitSha', 'commitMessage', 'branch',
   'error', 'upload', 'rollbackOf', 'release', 'plan', 'buildJob', 'createdAtMs', 'startedAtMs',
   'finishedAtMs',

@@ -26,7 +26,8 @@ import type { BuildPlan } from './plan.ts';
 import { WorkFailed } from '../../workload/work-failed.ts';
 import { loginsFor, loginsOf, pinned } from './registry-logins.ts';
 import { Source } from './source.ts';
-import { type BuildWork, tookTooLong, unpack } from './work.ts';
+import { unpack } from './unpack.ts';
+import { type BuildWork, tookTooLong } from './work.ts';
 
 interface Recipe {
   found: string;

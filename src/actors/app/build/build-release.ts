@@ -1,5 +1,5 @@
 /**
- * Owns making a release from an upload by programs of the machine: unpack the upload, detect its kind,
+ * Owns making a release by programs of the machine: unpack the source, detect its kind,
  * run its build as a job of the driver, find what to start. Releases that run in images are made in
  * build-image.ts. The job and the plan are journaled before the job starts. A job that is found again
  * does not run again: its output continues in the log and its exit code counts.
@@ -14,7 +14,8 @@ import { buildEnvironment, failedStepFile, jobCommand } from './environment.ts';
 import { buildImage } from './build-image.ts';
 import { buildStack } from './build-stack.ts';
 import { Source } from './source.ts';
-import { type BuildWork, tookTooLong, unpack } from './work.ts';
+import { unpack } from './unpack.ts';
+import { type BuildWork, tookTooLong } from './work.ts';
 import { WorkFailed } from '../../workload/work-failed.ts';
 import { pause } from '../../../lib/clock.ts';
 

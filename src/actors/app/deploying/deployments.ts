@@ -140,6 +140,7 @@ export class DeploymentQueue implements DeploymentSteps {
       url: core.deps.options.urlOf(app.slug),
       commitSha: source?.commitSha ?? wanted.commitSha ?? null,
       commitMessage: source?.commitMessage ?? null,
+      ...(source?.commitAuthor !== undefined && { commitAuthor: source.commitAuthor }),
       branch: source?.branch ?? wanted.branch ?? null,
       error: null,
       upload: source?.upload ?? null,

@@ -8,6 +8,7 @@
  * 2. A deployment ends as ready, failed or canceled, or is left to the next activation. Each step has a
  *    deadline, and a cancel ends what runs.
  */
+import type { GitCommit } from '../../../git/fetching/remote.ts';
 import type { AppRecord, DeploymentRecord, ReleasePlan } from '../../../store/records/records.ts';
 import { tables } from '../../../store/records/tables.ts';
 import { bringUp } from './bring-up.ts';
@@ -105,7 +106,12 @@ async function build(way: Way, app: AppRecord): Promise<DeploymentRecord> {
   await awaitDatabases(core.deps, app, { timeoutMs, say, signal });
   const planned = (plan: ReleasePlan, buildJob: string | null): Promise<void> =>
     core.context.report(() => steps.change(deployment.id, { plan, buildJob }));
-  const plan = await buildRelease({ core, app, deployment, signal, say, planned });
+  const committed = ({ sha, author, message }: GitCommit): Promise<void> => {
+    const branch = deployment.branch ?? app.git?.branch ?? null;
+    const commit = { commitSha: sha, commitAuthor: author, commitMessage: message, branch };
+    return core.context.report(() => steps.change(deployment.id, commit));
+  };
+  const plan = await buildRelease({ core, app, deployment, signal, say, planned, committed });
   const { id: deploymentId } = deployment;
   const release = deployment.release ?? deploymentId;
   await core.context.report(() =>

@@ -10,6 +10,7 @@ import type { DeploySource, ReleasePlan } from '../../../store/records/records.t
 export function checkSourceRuns(source: DeploySource, { images }: Pick<Driver, 'images'>): void {
   switch (source) {
     case 'UPLOAD':
+    case 'GIT':
       return;
     case 'IMAGE':
     case 'COMPOSE':
@@ -17,11 +18,6 @@ export function checkSourceRuns(source: DeploySource, { images }: Pick<Driver, '
       throw new ServiceError(
         'UNSUPPORTED_SOURCE',
         `An app with source ${source} needs the docker runtime, and this server has the process runtime. Choose the source UPLOAD, or start Gangway with GANGWAY_RUNTIME=docker.`,
-      );
-    case 'GIT':
-      throw new ServiceError(
-        'UNSUPPORTED_SOURCE',
-        'An app with source GIT cannot be deployed on this server. Choose the source UPLOAD.',
       );
   }
 }

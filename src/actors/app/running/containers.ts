@@ -49,6 +49,11 @@ export function workloadsOf(instance: Readonly<Instance> | null | undefined): st
   return [instance.workloadId, ...(instance.parts ?? []).map(({ workloadId }) => workloadId)];
 }
 
+/** The workload in which the source of a deployment is fetched by git, while its actor lives. */
+export function fetchJobOf(deploymentId: string, epoch: number): string {
+  return `${deploymentId}-git-${String(epoch)}`;
+}
+
 /** The log of a workload other than the app's main one; undefined for the main one. */
 export function partLog(app: Runs | null, workloadId: string): LogName | undefined {
   if (app === null) return undefined;

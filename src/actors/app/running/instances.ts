@@ -8,7 +8,7 @@
 import type { Workload } from '../../../protocol/workload.ts';
 import type { AppCrashes, AppRecord, AppRun, Instance } from '../../../store/records/records.ts';
 import { partId } from '../compose/parts.ts';
-import { workloadsOf } from './containers.ts';
+import { fetchJobOf, workloadsOf } from './containers.ts';
 import type { AppCore } from '../core.ts';
 import { countEnd, crashesOf } from './crashes.ts';
 import type { Handlers } from '../protocol.ts';
@@ -38,12 +38,12 @@ export function instanceHandlers(core: AppCore, ensureRunning: () => void) {
   } satisfies Handlers;
 }
 
-function knownWorkloads({ record, open }: AppCore): Set<string | null> {
+function knownWorkloads({ record, open, context }: AppCore): Set<string | null> {
   const run = record?.run;
   const instances = [run?.live, run?.next, ...(run?.draining ?? [])];
   return new Set([
     ...instances.flatMap((instance) => workloadsOf(instance)),
-    ...open.map(({ buildJob }) => buildJob),
+    ...open.flatMap(({ id, buildJob }) => [buildJob, fetchJobOf(id, context.epoch)]),
   ]);
 }
 

@@ -11,7 +11,8 @@
 import { chmod, chown, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { handOverTree, removeTree } from '../../../lib/untrusted-files/remove.ts';
-import { makeOurs, OwnedFolders } from '../../workload/owned-folders.ts';
+import { makeOurs } from '../../../lib/untrusted-files/owners.ts';
+import { OwnedFolders } from '../../workload/owned-folders.ts';
 import type { DatabaseFiles } from '../../../store/files/snapshot.ts';
 import type { HostPlace } from '../engines/engine.ts';
 

@@ -14,7 +14,7 @@ import { ServiceError } from '../../../lib/errors.ts';
 import { type Engine, orGone, statusOf, wordsOf } from './engine.ts';
 import { label, type Names } from './names.ts';
 import { freeAddress, planOf } from './subnets.ts';
-import { KeyedQueue } from './keyed-queue.ts';
+import { KeyedQueue } from '../../../lib/keyed-queue.ts';
 
 /**
  * Tried in turn when the daemon's own pools are used up, which have room for some thirty networks by

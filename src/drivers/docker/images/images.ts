@@ -24,7 +24,7 @@ import { asFailure, buildFailure, registryFailure } from './image-failures.ts';
 import { tellProgress } from './image-progress.ts';
 import type { ImageTags } from './image-tags.ts';
 import type { Names } from '../engine/names.ts';
-import { KeyedQueue } from '../engine/keyed-queue.ts';
+import { KeyedQueue } from '../../../lib/keyed-queue.ts';
 
 export interface ImagesParts {
   dir: string;

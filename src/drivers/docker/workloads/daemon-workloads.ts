@@ -17,7 +17,7 @@ import type {
   WorkloadState,
 } from '../../../protocol/workload.ts';
 import { type Engine, statusOf, unreachable, wordsOf } from '../engine/engine.ts';
-import { KeyedQueue } from '../engine/keyed-queue.ts';
+import { KeyedQueue } from '../../../lib/keyed-queue.ts';
 import { checkId, type KnownSpec, type Names, shortOf } from '../engine/names.ts';
 import type { Networks } from '../engine/networks.ts';
 import type { LogSource } from '../logs/container-log.ts';

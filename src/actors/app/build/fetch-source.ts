@@ -1,0 +1,34 @@
+/**
+ * Owns the fetching of a deployment's source: the newest commit of the branch, as an archive that is unpacked
+ * as an upload is, with the same checks.
+ */
+import { reach } from '../../workload/reach.ts';
+import type { GitSource } from '../../../store/records/records.ts';
+import { fetchJobOf } from '../running/containers.ts';
+import type { BuildWork } from './work.ts';
+
+/** Returns the archive, a tar among the app's uploads. Rejects with GIT_FAILED and NOT_DEPLOYABLE. */
+export async function fetchSource(work: BuildWork, git: GitSource): Promise<string> {
+  const { core, app, deployment, signal, say, committed } = work;
+  const { clock } = core.deps;
+  const { fetch, remoteOf } = core.deps.git;
+  await core.folders.ensureUploads();
+  // An earlier try may have left one.
+  await core.folders.keepUploads(new Set());
+  const archive = core.folders.upload(`${deployment.id}.tar`);
+  const request = {
+    job: fetchJobOf(deployment.id, core.context.epoch),
+    appId: app.id,
+    teamId: app.teamId,
+    connectionId: git.connectionId,
+    remote: remoteOf(app),
+    branch: deployment.branch ?? git.branch,
+    path: git.path,
+    archive,
+    found: committed,
+    say,
+    signal,
+  };
+  await reach(clock, signal, () => fetch(request));
+  return archive;
+}

@@ -1,0 +1,220 @@
+/**
+ * Owns fetching the newest commit of a branch as an archive: what builds then unpack, as they do an upload.
+ *
+ * 1. The service talks to the server, and hands the bytes to git in its sandbox: git itself reaches nobody, and
+ *    sees no credentials.
+ * 2. Objects stay for the next time, one repository for a team, connection and remote.
+ * 3. Time, bytes that come, and bytes that are unpacked are bounded.
+ */
+import { createHash } from 'node:crypto';
+import { open } from 'node:fs/promises';
+
+import type { GuardedFetch } from '../../lib/guarded-fetch.ts';
+import type { Logger } from '../../lib/log.ts';
+import { gitFailed, plainLine } from '../git-failure.ts';
+import type { Repositories, Repository, SandboxOwner } from '../repositories/repository.ts';
+import type { GitCommit, GitRemote } from './remote.ts';
+import { findBranch, type Link, packOf, type Tip } from './upload-pack.ts';
+
+export interface GitFetchOptions {
+  http: Pick<GuardedFetch, 'send'>;
+  repositories: Repositories;
+  logger: Logger;
+  limits?: Partial<typeof gitLimits>;
+}
+
+export const gitLimits = {
+  /** Over all of a fetch. */
+  fetchMs: 10 * 60_000,
+  silenceMs: 60_000,
+  packBytes: 1024 ** 3,
+  /** Of a commit's files. */
+  treeBytes: 4 * 1024 ** 3,
+  /** Of what is kept of a repository: beyond, it is fetched anew. */
+  keptBytes: 1536 * 1024 ** 2,
+  keptPacks: 16,
+  keptMs: 7 * 24 * 3_600_000,
+};
+
+export interface FetchRequest extends SandboxOwner {
+  connectionId: string | null;
+  remote: GitRemote;
+  branch: string;
+  /** A folder of the repository; null: all of it. */
+  path: string | null;
+  /** The file that is written: a tar. */
+  archive: string;
+  /** Told before anything is unpacked. */
+  found: (commit: GitCommit) => Promise<void>;
+  say: (line: string) => void;
+  signal: AbortSignal;
+}
+
+export class GitFetch {
+  readonly #options: GitFetchOptions;
+  readonly #limits: typeof gitLimits;
+
+  constructor(options: GitFetchOptions) {
+    this.#options = options;
+    this.#limits = { ...gitLimits, ...options.limits };
+  }
+
+  /** Rejects with GIT_FAILED, or with the reason of the signal. */
+  async fetch(request: FetchRequest): Promise<GitCommit> {
+    const { fetchMs, silenceMs } = this.#limits;
+    const late = AbortSignal.timeout(fetchMs);
+    const signal = AbortSignal.any([request.signal, late]);
+    try {
+      const { remote, branch } = request;
+      checkRemote(remote);
+      const link: Link = { http: this.#options.http, remote, silenceMs, signal };
+      request.say(`Fetching ${plainLine(branch)} of ${plainLine(remote.url)}.`);
+      const tip = await findBranch(link, branch);
+      const use = (repository: Repository): Promise<GitCommit> =>
+        this.#into(repository, request, link, tip);
+      return await this.#options.repositories.use(nameOf(request), request, signal, use);
+    } catch (error) {
+      request.signal.throwIfAborted();
+      if (!late.aborted) throw error;
+      throw gitFailed(`Fetching took longer than ${String(fetchMs / 60_000)} minutes.`, error);
+    } finally {
+      this.#removeUnused();
+    }
+  }
+
+  async #into(
+    repository: Repository,
+    { path, archive, found, say }: FetchRequest,
+    link: Link,
+    tip: Tip,
+  ): Promise<GitCommit> {
+    const { sha } = tip;
+    await this.#makeRoom(repository);
+    const list = await repository.answer(['for-each-ref', '--format=%(objectname)', keptRefs]);
+    const have = list.split('\n').filter((one) => one !== '');
+    if (!have.includes(sha)) await this.#receive(repository, link, tip, have);
+    const commit = parseCommit(sha, await repository.answer(['cat-file', 'commit', sha]));
+    say(`Found ${sha.slice(0, 12)} ${plainLine(commit.message.split('\n')[0] ?? '')}`);
+    await found(commit);
+    await this.#pack(repository, sha, path, archive);
+    return commit;
+  }
+
+  /** What is kept is let go when it has become more than it saves. */
+  async #makeRoom(repository: Repository): Promise<void> {
+    const counts = await repository.answer(['count-objects', '-v']);
+    const numberOf = (name: string): number =>
+      Number(new RegExp(`^${name}: (\\d+)$`, 'm').exec(counts)?.[1] ?? 0);
+    const { keptBytes, keptPacks } = this.#limits;
+    if (numberOf('size-pack') * 1024 < keptBytes && numberOf('packs') < keptPacks) return;
+    await repository.empty();
+  }
+
+  async #receive(
+    repository: Repository,
+    link: Link,
+    tip: Tip,
+    have: readonly string[],
+  ): Promise<void> {
+    const { packBytes } = this.#limits;
+    const bounded = atMost(packOf(link, tip, have), packBytes, () =>
+      gitFailed(`The commit has more than ${sizeText(packBytes)} of objects.`),
+    );
+    // Without its history a commit is not connected, so that is not asked for.
+    await repository.answer(['index-pack', '--stdin', '--fix-thin'], bounded);
+    await repository.answer(['update-ref', `${keptRefs}/${tip.sha}`, tip.sha]);
+  }
+
+  /** Writes the files of a commit, as they are there: attributes neither leave out nor change any. */
+  async #pack(
+    repository: Repository,
+    sha: string,
+    path: string | null,
+    archive: string,
+  ): Promise<void> {
+    const tree = path === null || path === '.' ? `${sha}^{tree}` : `${sha}:${path}`;
+    if (path !== null) await checkFolder(repository, tree, path);
+    const { treeBytes } = this.#limits;
+    const files = repository.stream(['archive', '--format=tar', '--worktree-attributes', tree]);
+    const bounded = atMost(files, treeBytes, () =>
+      gitFailed(`The files of the commit have more than ${sizeText(treeBytes)}.`),
+    );
+    const file = await open(archive, 'w', 0o600);
+    try {
+      for await (const chunk of bounded) await file.writeFile(chunk);
+    } finally {
+      await file.close();
+    }
+  }
+
+  #removeUnused(): void {
+    const { repositories, logger } = this.#options;
+    repositories.removeUnused(Date.now() - this.#limits.keptMs).catch((error: unknown) => {
+      logger.warn({ err: error }, 'repositories_not_removed');
+    });
+  }
+}
+
+const keptRefs = 'refs/kept';
+const messageMaxChars = 4000;
+
+async function checkFolder(repository: Repository, tree: string, path: string): Promise<void> {
+  const kind = await repository.answer(['cat-file', '-t', tree]).catch(() => '');
+  if (kind.trim() !== 'tree') {
+    throw gitFailed(`There is no folder ${plainLine(path)} in the repository.`);
+  }
+}
+
+function checkRemote({ url }: GitRemote): void {
+  const parsed = URL.canParse(url) ? new URL(url) : null;
+  if (parsed?.protocol === 'ssh:') {
+    throw gitFailed('Fetching by ssh needs a key, which an app without one has not: use https.');
+  }
+  const isPlain = parsed !== null && parsed.search === '' && parsed.hash === '';
+  if (!isPlain || !/^https?:$/.test(parsed.protocol)) {
+    throw gitFailed('The repository needs an address such as https://git.example/owner/name.git.');
+  }
+}
+
+/** The same for the same things alone; a name of a folder. */
+function nameOf({ teamId, connectionId, remote }: FetchRequest): string {
+  const key = JSON.stringify([teamId, connectionId, remote.url]);
+  return createHash('sha256').update(key).digest('hex').slice(0, 32);
+}
+
+/** As git stores it: headers, an empty line, the message. */
+export function parseCommit(sha: string, text: string): GitCommit {
+  const end = text.indexOf('\n\n');
+  const head = end < 0 ? text : text.slice(0, end);
+  const author = /^author (.*?) \d+ [+-]\d+$/m.exec(head)?.[1] ?? '';
+  const message = end < 0 ? '' : text.slice(end + 2);
+  return {
+    sha,
+    author: plainLine(author, 255),
+    message: message
+      .split('\n')
+      .map((line) => plainLine(line, messageMaxChars))
+      .join('\n')
+      .trim()
+      .slice(0, messageMaxChars),
+  };
+}
+
+async function* atMost(
+  source: AsyncIterable<Uint8Array>,
+  bytesMax: number,
+  failure: () => Error,
+): AsyncGenerator<Uint8Array> {
+  let bytes = 0;
+  for await (const chunk of source) {
+    bytes += chunk.length;
+    if (bytes > bytesMax) throw failure();
+    yield chunk;
+  }
+}
+
+function sizeText(bytes: number): string {
+  return bytes >= 1024 ** 3
+    ? `${String(bytes / 1024 ** 3)} GiB`
+    : `${String(bytes / 1024 ** 2)} MiB`;
+}
