@@ -46,6 +46,8 @@ export interface ActorParts {
   clock: Clock;
   logger: Logger;
   driver: Driver;
+  /** Runs programs of this machine for the service itself. */
+  host: Pick<Driver, 'start' | 'pipe' | 'remove'>;
   streams: LiveLogs;
   secrets: SecretBox;
   bulk: BulkPool;
@@ -147,7 +149,7 @@ function appDeps(parts: ActorParts, restores: RestoreDeps): AppDeps {
   };
 }
 
-function gitDeps({ appsRoot, driver, fetch: http, logger }: ActorParts): GitDeps {
+function gitDeps({ appsRoot, host: driver, fetch: http, logger }: ActorParts): GitDeps {
   const uids = appsRoot.perAppUid ? gitUids : null;
   const root = join(appsRoot.appsRoot, 'git');
   const repositories = new Repositories({ root, driver, uids, logger });

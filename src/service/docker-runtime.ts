@@ -15,7 +15,6 @@ import { createDockerDriver } from '../drivers/docker/docker-driver.ts';
 import { createProcessDriver } from '../drivers/process/process-driver.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
-import { isolationLayers } from '../protocol/isolation.ts';
 
 export interface DockerRuntimeOptions {
   config: Pick<Config, 'dataDir' | 'dockerSocket' | 'edgeHost' | 'edgePort' | 'trustedProxies'>;
@@ -24,16 +23,24 @@ export interface DockerRuntimeOptions {
   logger: Logger;
 }
 
-export async function createDockerRuntime(options: DockerRuntimeOptions): Promise<Driver> {
+export interface Place {
+  /** Runs apps and databases. */
+  driver: Driver;
+  /** Runs programs of this machine for the service itself. */
+  host: Pick<Driver, 'start' | 'pipe' | 'remove'>;
+}
+
+export async function createDockerRuntime(options: DockerRuntimeOptions): Promise<Place> {
   const { config, clock, logger } = options;
   const { dataDir, dockerSocket: socket } = config;
   const instance = await instanceName(dataDir);
-  const edge = edgeOf(runnerOf(options), logger);
-  return createDockerDriver({ socket, dataDir, instance, edge, logger, clock });
+  const host = runnerOf(options);
+  const edge = edgeOf(host, logger);
+  return { driver: createDockerDriver({ socket, dataDir, instance, edge, logger, clock }), host };
 }
 
 /** Rejects with ConfigError when the daemon answers and manages no swarm. */
-export async function createSwarmRuntime(options: DockerRuntimeOptions): Promise<Driver> {
+export async function createSwarmRuntime(options: DockerRuntimeOptions): Promise<Place> {
   const { config, clock, logger } = options;
   const { dataDir, dockerSocket: socket } = config;
   const { createSwarmDriver } = await import('../drivers/swarm/swarm-driver.ts');
@@ -50,11 +57,14 @@ export async function createSwarmRuntime(options: DockerRuntimeOptions): Promise
         'allowed is a daemon that manages a swarm, which "docker swarm init" makes of it',
     );
   }
-  return driver;
+  return { driver, host: runner };
 }
 
-/** What apps are made of runs in containers: the runner has nothing but the edge and programs of ours. */
-const without = isolationLayers.filter((layer) => layer !== 'cgroup');
+/**
+ * Apps run in containers: the runner has the edge, programs of ours, and git, which is kept apart for what it
+ * reads. Nothing of that needs a network of its own, nor rules beside those of the daemon.
+ */
+const without = ['network'] as const;
 
 function runnerOf({ config, runnerKey, clock, logger }: DockerRuntimeOptions): Driver {
   const { dataDir, edgeHost: host, edgePort: port, trustedProxies } = config;

@@ -22,6 +22,7 @@ import { DriverWatch } from '../logs/live/driver-watch.ts';
 import type { Config } from '../config.ts';
 import { registerActors } from './actors.ts';
 import { BackupParts } from './backup-parts.ts';
+import type { Place } from './docker-runtime.ts';
 import { type DataFolders, dataFolders } from './data-folders.ts';
 import type { Driver } from '../drivers/driver.ts';
 import { type AppsRoot, prepareAppsRoot } from '../drivers/process/apps-root.ts';
@@ -72,30 +73,29 @@ export async function openPlatform(
     const { arrivingUploads, restores } = dataFolders(dataDir);
     for (const dir of [arrivingUploads, restores]) await rm(dir, { recursive: true, force: true });
     const choice = await chooseRuntime({ config, reader: store });
-    const driver = await driverOf(choice.runtime, config, secrets, logger);
-    return new Platform({ config, logger, store, secrets, appsRoot, driver, choice });
+    const place = await placeOf(choice.runtime, config, secrets, logger);
+    return new Platform({ config, logger, store, secrets, appsRoot, choice, ...place });
   } catch (error) {
     await store.close();
     throw error;
   }
 }
 
-interface Parts {
+interface Parts extends Place {
   config: Config;
   logger: Logger;
   store: Store;
   secrets: SecretBox;
   appsRoot: AppsRoot;
-  driver: Driver;
   choice: RuntimeChoice;
 }
 
-async function driverOf(
+async function placeOf(
   runtime: Runtime,
   config: Config,
   secrets: SecretBox,
   logger: Logger,
-): Promise<Driver> {
+): Promise<Place> {
   const runnerKey = secrets.derive('runner');
   if (runtime === 'docker') {
     const { createDockerRuntime } = await import('./docker-runtime.ts');
@@ -108,7 +108,8 @@ async function driverOf(
   const { dataDir, edgeHost: host, edgePort: port, trustedProxies } = config;
   const edge = { host, port, trustedProxies };
   const { isolationWithout: without } = config;
-  return createProcessDriver({ dataDir, edge, logger, runnerKey, without });
+  const driver = createProcessDriver({ dataDir, edge, logger, runnerKey, without });
+  return { driver, host: driver };
 }
 
 export class Platform {
@@ -187,7 +188,7 @@ export class Platform {
       ...{ reader: store, logger, secrets, fetch, writing, roots: config },
     });
     registerActors(actors, {
-      ...{ config, clock, logger, driver, streams, reader: store },
+      ...{ config, clock, logger, driver, host: parts.host, streams, reader: store },
       ...{ secrets, fetch, bulk: this.bulk, folders: this.folders, appsRoot: this.appsRoot },
       backups: this.#backups.deps,
       prepareTools: () => this.#tools(),

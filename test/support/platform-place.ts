@@ -195,7 +195,7 @@ export function variable(key: string, value: string): EnvEntry {
   return { key, value, isSecret: true, targets: [] };
 }
 
-const newApp: NewApp = {
+export const newApp: NewApp = {
   teamId: 'team_1',
   name: 'Web',
   source: 'UPLOAD',

@@ -102,11 +102,9 @@ export class GitFetch {
 
   /** What is kept is let go when it has become more than it saves. */
   async #makeRoom(repository: Repository): Promise<void> {
-    const counts = await repository.answer(['count-objects', '-v']);
-    const numberOf = (name: string): number =>
-      Number(new RegExp(`^${name}: (\\d+)$`, 'm').exec(counts)?.[1] ?? 0);
+    const { bytes, count } = await repository.packs();
     const { keptBytes, keptPacks } = this.#limits;
-    if (numberOf('size-pack') * 1024 < keptBytes && numberOf('packs') < keptPacks) return;
+    if (bytes < keptBytes && count < keptPacks) return;
     await repository.empty();
   }
 

@@ -169,7 +169,7 @@ function placeOf(location: string | undefined): string {
   if (location === undefined || !URL.canParse(location)) return '';
   const { protocol, host, pathname } = new URL(location);
   const path = pathname.replace(/\/info\/refs$/, '');
-  return plainLine(` to ${protocol}//${host}${path}: redirects are not followed`);
+  return ` ${plainLine(`to ${protocol}//${host}${path}: redirects are not followed`)}`;
 }
 
 function notReached({ remote, signal }: Link, error: unknown): unknown {

@@ -13,12 +13,13 @@
  */
 import { createHash } from 'node:crypto';
 import { chmod, lstat, mkdir, readdir, utimes } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 
 import type { Driver, Pipe } from '../../drivers/driver.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { KeyedQueue } from '../../lib/keyed-queue.ts';
 import type { Logger } from '../../lib/log.ts';
+import { Folder, ignoreChange, within } from '../../lib/untrusted-files/folder.ts';
 import { makeOurs, makeTheirs } from '../../lib/untrusted-files/owners.ts';
 import { removeTree } from '../../lib/untrusted-files/remove.ts';
 import { gitFailed, plainLine } from '../git-failure.ts';
@@ -187,6 +188,22 @@ export class Repository {
 
   async init(): Promise<void> {
     await this.answer(['init', '--quiet', '--bare', '--template=']);
+  }
+
+  /** What it keeps. */
+  async packs(): Promise<{ count: number; bytes: number }> {
+    const packs = { count: 0, bytes: 0 };
+    await within(Folder.open(dirname(this.#folders.repo)), async (top) => {
+      const folder = await top.below(['repo', 'objects', 'pack']).catch(ignoreChange);
+      if (folder === undefined) return;
+      await within(Promise.resolve(folder), async () => {
+        for await (const name of folder.names()) {
+          packs.count += Number(name.toString().endsWith('.pack'));
+          packs.bytes += (await folder.lstat(name)).size;
+        }
+      });
+    });
+    return packs;
   }
 
   /** Removes all that is in it. */

@@ -364,16 +364,6 @@ describe('an app on a driver of containers', () => {
     assert.ok(!existsSync(join(f.root, 'apps', id)));
   });
 
-  it('makes no app of a source that it cannot deploy', async () => {
-    const git = {
-      connectionId: null,
-      repository: 'https://git.example/a',
-      branch: 'main',
-      path: null,
-    };
-    await assert.rejects(f.create({ source: 'GIT', git }), { code: 'UNSUPPORTED_SOURCE' });
-  });
-
   it('takes no archive for an app of an image', async () => {
     const { id } = await f.create({ source: 'IMAGE', image: 'nginx' });
     const begin = f.ask(id, { type: 'upload-begin', uploadId: 'u' });

@@ -170,19 +170,12 @@ describe('deployments of an app', () => {
   });
 
   it('makes no app whose source this server cannot run, and says what it needs', async () => {
-    const git = {
-      connectionId: null,
-      repository: 'https://git.example/a',
-      branch: 'main',
-      path: null,
-    };
     for (const [made, message] of [
       [{ source: 'IMAGE', image: 'nginx:1' }, /^An app with source IMAGE needs the docker runtime/],
       [
         { source: 'COMPOSE', compose: 'services: {}' },
         /^An app with source COMPOSE needs the docker/,
       ],
-      [{ source: 'GIT', git }, /^An app with source GIT cannot be deployed on this server/],
     ] as const) {
       await assert.rejects(f.create(made), { code: 'UNSUPPORTED_SOURCE', message });
     }
