@@ -1,7 +1,7 @@
 /** Owns the dependencies and limits of the app actor. */
 import type { BulkPool } from '../../archives/receiving/bulk-pool.ts';
 import type { GitFetch } from '../../git/fetching/fetch.ts';
-import type { GitRemote } from '../../git/fetching/remote.ts';
+import type { GitRemote } from '../../git/providers/provider.ts';
 import type { AppRecord } from '../../store/records/records.ts';
 import type { BuildQueue } from './deploying/build-queue.ts';
 import type { BaseImages } from './build/plan.ts';

@@ -12,8 +12,9 @@ import { open } from 'node:fs/promises';
 import type { GuardedFetch } from '../../lib/guarded-fetch.ts';
 import type { Logger } from '../../lib/log.ts';
 import { gitFailed, plainLine } from '../git-failure.ts';
+import type { GitRemote } from '../providers/provider.ts';
 import type { Repositories, Repository, SandboxOwner } from '../repositories/repository.ts';
-import type { GitCommit, GitRemote } from './remote.ts';
+import type { GitCommit } from './commit.ts';
 import { findBranch, type Link, packOf, type Tip } from './upload-pack.ts';
 
 export interface GitFetchOptions {

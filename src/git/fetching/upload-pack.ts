@@ -9,6 +9,7 @@
 import type { IncomingMessage } from 'node:http';
 
 import { type GuardedFetch, FetchRefused, SilenceError } from '../../lib/guarded-fetch.ts';
+import type { GitRemote } from '../providers/provider.ts';
 import { gitFailed, plainLine } from '../git-failure.ts';
 import {
   delimiterPacket,
@@ -18,7 +19,6 @@ import {
   type Packet,
   packetsIn,
 } from '../pkt-line.ts';
-import type { GitRemote } from './remote.ts';
 
 export interface Link {
   http: Pick<GuardedFetch, 'send'>;

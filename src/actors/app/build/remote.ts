@@ -1,5 +1,5 @@
 /** Owns where an app with source GIT is fetched from. */
-import type { GitRemote } from '../../../git/fetching/remote.ts';
+import type { GitRemote } from '../../../git/providers/provider.ts';
 import { ServiceError } from '../../../lib/errors.ts';
 import type { AppRecord } from '../../../store/records/records.ts';
 

@@ -1,5 +1,5 @@
 /** Owns what the ways of building a release share. */
-import type { GitCommit } from '../../../git/fetching/remote.ts';
+import type { GitCommit } from '../../../git/fetching/commit.ts';
 import type { AppRecord, DeploymentRecord, ReleasePlan } from '../../../store/records/records.ts';
 import type { AppCore } from '../core.ts';
 

@@ -8,7 +8,7 @@
  * 2. A deployment ends as ready, failed or canceled, or is left to the next activation. Each step has a
  *    deadline, and a cancel ends what runs.
  */
-import type { GitCommit } from '../../../git/fetching/remote.ts';
+import type { GitCommit } from '../../../git/fetching/commit.ts';
 import type { AppRecord, DeploymentRecord, ReleasePlan } from '../../../store/records/records.ts';
 import { tables } from '../../../store/records/tables.ts';
 import { bringUp } from './bring-up.ts';
