@@ -106,11 +106,11 @@ describe('apps that are fetched by git', { skip: needs('git') }, () => {
       assert.equal((await place.get(slug)).body, 'good');
     }
     for (const branch of ['--upload-pack=touch /tmp/x', '../../x', 'main\0x', 'no']) {
-      const deployment = await place
-        .ask(id, { type: 'update', patch: { git: { ...gitOf(repository), branch } } })
-        .then(() => place.deploy(id))
-        .catch((error: unknown) => String(error));
-      assert.match(String(deployment), /There is no branch|must be a branch name/);
+      const git = { ...gitOf(repository), branch };
+      const deploying = place
+        .ask(id, { type: 'update', patch: { git } })
+        .then(() => place.deploy(id));
+      await assert.rejects(deploying, /There is no branch|must be a branch name/);
     }
   });
 

@@ -179,7 +179,7 @@ function notReached({ remote, signal }: Link, error: unknown): unknown {
     return gitFailed(`The repository cannot be fetched from ${host}: ${error.message}`, error);
   }
   if (error instanceof SilenceError) return gitFailed(`${host} does not answer.`, error);
-  const code = String((error as NodeJS.ErrnoException).code ?? 'the connection broke');
+  const code = (error as NodeJS.ErrnoException).code ?? 'the connection broke';
   return gitFailed(`${host} cannot be reached (${code}).`, error);
 }
 

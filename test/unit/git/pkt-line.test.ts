@@ -11,7 +11,6 @@ import {
 
 async function read(chunks: readonly Uint8Array[]): Promise<string[]> {
   const found: string[] = [];
-  // eslint-disable-next-line @typescript-eslint/require-await -- as a stream is
   const source = async function* () {
     yield* chunks;
   };

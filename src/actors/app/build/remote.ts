@@ -5,7 +5,7 @@ import type { AppRecord } from '../../../store/records/records.ts';
 
 /** Throws NOT_DEPLOYABLE: its connection is not there. */
 export function remoteOf({ git }: Readonly<AppRecord>): GitRemote {
-  if (git === null || git.connectionId !== null) {
+  if (git?.connectionId !== null) {
     throw new ServiceError('NOT_DEPLOYABLE', 'The connection to the git server is not there.');
   }
   return { url: git.repository, credentials: null };

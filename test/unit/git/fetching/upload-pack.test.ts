@@ -114,7 +114,9 @@ describe('asking a git server', { skip: needs('git') }, () => {
     for (const [parts, reason] of tries) {
       server.answers.set('/pack.git', answer(200, result, ...parts));
       const read = async (): Promise<void> => {
-        for await (const chunk of packOf(linkTo('pack.git'), { sha, version: 2 }, [])) void chunk;
+        for await (const chunk of packOf(linkTo('pack.git'), { sha, version: 2 }, [])) {
+          assert.fail(`there is no pack in ${String(chunk.length)} bytes`);
+        }
       };
       await assert.rejects(read, reason);
     }
