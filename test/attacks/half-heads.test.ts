@@ -85,3 +85,31 @@ describe('an edge that one client floods', () => {
     );
   });
 });
+
+it('an edge serves those that wait at its door in their turn, and outlives those that leave', async () => {
+  const near = { connections: 500, waiting: 500, pace: { atOnce: 1, everyMs: 20 } };
+  const place = new EdgePlace({ bounds: { near } });
+  await place.open();
+  const unexpected: unknown[] = [];
+  const note = (error: unknown): void => void unexpected.push(error);
+  process.on('uncaughtException', note);
+  try {
+    await place.routeTo((await place.app((_req, res) => res.end('here'))).port);
+    const answers = Array.from({ length: 10 }, () => place.ask({ agent: false }));
+    const leaving = Array.from({ length: 50 }, () => net.connect(place.port, '127.0.0.1'));
+    for (const socket of leaving) {
+      socket.once('connect', () => {
+        socket.write('GET / HTTP/1.1\r\nHost: a.localhost\r\n\r\n');
+        socket.resetAndDestroy();
+      });
+    }
+    for (const { status, body } of await Promise.all(answers)) {
+      assert.deepEqual([status, body], [200, 'here']);
+    }
+    assert.equal((await place.ask({ agent: false })).body, 'here');
+    assert.deepEqual(unexpected, []);
+  } finally {
+    process.off('uncaughtException', note);
+    await place.close();
+  }
+});

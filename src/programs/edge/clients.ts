@@ -8,7 +8,7 @@
  *    longest is closed. Where none waits, the new one is refused.
  * 3. When so many heads of a client came in one turn of the loop, the connections on which it waits are not read
  *    until later turns, some in each: heads that come all at once hold up no other client.
- * 4. New connections of a client are read at a pace (`door.ts`).
+ * 4. New connections of a client are let in at a pace (`door.ts`).
  * 5. There are at most `connectionsMax` of all clients. Beyond, the one of them all that has waited for
  *    longest makes room: whoever sends a whole head at once gets in while others send half ones.
  */
@@ -96,8 +96,11 @@ export class Clients {
     this.#isTrusted = networks(proxies);
   }
 
-  /** Counts a new connection until it closes; false: there is no room for it. */
-  admit(socket: Socket): boolean {
+  /**
+   * Counts a new connection until it closes, and calls `letIn` when it is to be read; false: there is no room for
+   * it.
+   */
+  admit(socket: Socket, letIn: () => void): boolean {
     const address = (socket.remoteAddress ?? '').replace(/^::ffff:/, '');
     const client = this.#clientOf(address);
     const bounds = this.#boundsOf(address);
@@ -110,8 +113,8 @@ export class Clients {
     this.#connections++;
     client.connections++;
     this.#wait(held);
-    this.#door.come(client.name, bounds.pace, socket);
     socket.once('close', () => this.#release(held));
+    this.#door.come(client.name, bounds.pace, socket, letIn);
     return true;
   }
 

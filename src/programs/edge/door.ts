@@ -1,5 +1,5 @@
 /**
- * Owns when new connections are read. Each takes the loop that all share for a millisecond or more, until its
+ * Owns when new connections are let in. Each takes the loop that all share for a millisecond or more, until its
  * request has been to an app and back.
  *
  * 1. So many of a client come in at once, and then one after the other at a steady pace. The order is kept.
@@ -19,7 +19,8 @@ interface Line {
   /** How many may come in, as of then. */
   room: number;
   atMs: number;
-  waiting: Set<Socket>;
+  /** What lets each of them in. */
+  waiting: Map<Socket, () => void>;
 }
 
 const lookMs = 4;
@@ -33,18 +34,15 @@ export class Door {
     this.#clock = clock;
   }
 
-  /** Lets a new connection in, or has it wait unread. */
-  come(client: string, pace: Pace, socket: Socket): void {
+  /** Calls `letIn` for a new connection, at once or when its turn comes. Until then nobody reads it. */
+  come(client: string, pace: Pace, socket: Socket, letIn: () => void): void {
     const line = this.#lineOf(client, pace);
     if (line.waiting.size === 0 && line.room >= 1) {
       line.room--;
+      letIn();
       return;
     }
-    line.waiting.add(socket);
-    // Behind what the server itself does in this tick, which is to read it.
-    process.nextTick(() => {
-      if (line.waiting.has(socket)) socket.pause();
-    });
+    line.waiting.set(socket, letIn);
   }
 
   isWaiting(client: string, socket: Socket): boolean {
@@ -63,7 +61,12 @@ export class Door {
       this.#fill(known);
       return known;
     }
-    const line = { pace, room: pace.atOnce, atMs: this.#clock.now(), waiting: new Set<Socket>() };
+    const line = {
+      pace,
+      room: pace.atOnce,
+      atMs: this.#clock.now(),
+      waiting: new Map<Socket, () => void>(),
+    };
     this.#lines.set(client, line);
     return line;
   }
@@ -89,11 +92,11 @@ export class Door {
   }
 
   #letIn(line: Line): void {
-    for (const socket of line.waiting) {
+    for (const [socket, letIn] of line.waiting) {
       if (line.room < 1) return;
       line.room--;
       line.waiting.delete(socket);
-      socket.resume();
+      letIn();
     }
   }
 }

@@ -8,6 +8,7 @@
  */
 import { once } from 'node:events';
 import type { IncomingMessage, Server, ServerOptions } from 'node:http';
+import net from 'node:net';
 
 import type { EdgeAddress, EdgeSettings } from '../../protocol/runner-messages.ts';
 import type { EdgeRoute } from '../../protocol/workload.ts';
@@ -33,9 +34,15 @@ export interface EdgeOptions {
   bounds?: Omit<ClientsOptions, 'clock' | 'logger'>;
 }
 
+/** What listens, and what serves those of the connections that it lets in. */
+interface Servers {
+  front: net.Server;
+  server: Server;
+}
+
 type Listener =
   | { phase: 'off' }
-  | { phase: 'listening'; address: EdgeAddress; server: Server }
+  | ({ phase: 'listening'; address: EdgeAddress } & Servers)
   | { phase: 'refused'; address: EdgeAddress; code: string; cancelRetry: () => void };
 
 const retryMs = 2000;
@@ -130,6 +137,7 @@ export class Edge {
     this.#listener = { phase: 'off' };
     if (before.phase === 'refused') before.cancelRetry();
     if (before.phase === 'listening') {
+      before.front.close();
       before.server.close();
       before.server.closeIdleConnections();
     }
@@ -139,11 +147,14 @@ export class Edge {
     const { tenants, logger } = this.#options;
     this.#forwarder ??= await Forwarder.create({ routes: this.#routes, tenants, logger });
     const server = createServer(this.#forwarder, this.#clients, logger);
+    const front = createFront(server, this.#clients);
     try {
-      server.listen({ host: address.host, port: address.port });
-      await once(server, 'listening');
-      server.on('error', (error) => logger.error({ err: error }, 'edge_accept_failed'));
-      this.#listener = { phase: 'listening', address, server };
+      front.listen({ host: address.host, port: address.port });
+      await once(front, 'listening');
+      front.on('error', (error) => logger.error({ err: error }, 'edge_accept_failed'));
+      // It does not listen itself. From now on it looks for heads that do not come.
+      server.emit('listening');
+      this.#listener = { phase: 'listening', address, front, server };
       logger.info({ ...address }, 'edge_listening');
     } catch (error) {
       const code = (error as NodeJS.ErrnoException).code ?? 'unknown';
@@ -190,11 +201,21 @@ function createServer(forwarder: Forwarder, clients: Clients, logger: Logger): S
       socket.destroy();
     });
   });
-  server.on('connection', (socket) => {
-    if (clients.admit(socket)) return;
+  server.setTimeout(silenceMs);
+  return server;
+}
+
+/** Before a connection is let in it costs no parser: those that are refused or wait may be thousands. */
+function createFront(server: Server, clients: Clients): net.Server {
+  const options = { pauseOnConnect: true, allowHalfOpen: true, noDelay: true };
+  return net.createServer(options, (socket) => {
+    socket.on('error', () => undefined); // 'close' follows.
+    const isAdmitted = clients.admit(socket, () => {
+      server.emit('connection', socket);
+      socket.resume();
+    });
+    if (isAdmitted) return;
     socket.end(crowdedAnswer);
     socket.destroySoon();
   });
-  server.setTimeout(silenceMs);
-  return server;
 }
