@@ -93,6 +93,8 @@ describe('control groups of version 2', { skip }, () => {
     assert.equal(within, '0::/gangway-i/w-dep-1');
     assert.deepEqual([oomKills, inside, closed], [1, 2, true]);
     assert.ok(Number(cpuNs) > 0);
+    const { team } = seen.get('root') ?? nothing;
+    assert.deepEqual(team, ['0::/gangway-i/t-team_a/w-dep-2', true, true]);
   });
 
   holds('are made in a unit whose processes are moved out of the way', () => {

@@ -1,6 +1,7 @@
 /** What `cgroups-v2.test.ts` runs on a kernel of its own, as its root: each line it prints is JSON. */
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import {
   type CgroupHost,
@@ -71,7 +72,13 @@ async function enforce(limits: Limits): Promise<object> {
   group.kill();
   while (group.pids().length > 0) await new Promise((resolve) => setTimeout(resolve, 50));
   const { cpuNs = 0 } = group.usage() ?? {};
-  return { within, oomKills: group.oomKills(), before, cpuNs, closed: group.close() };
+  // Of a team: as the one above it, below a bound for its team.
+  const ofTeam = limits.confinementOf('dep-2', resources, 'team_a');
+  ofTeam.open();
+  const inTeam = run(ofTeam.place, 'cat /proc/self/cgroup');
+  const bound = fs.readFileSync(path.join(path.dirname(folder(ofTeam)), 'memory.max'), 'utf8');
+  const team = [inTeam, Number(bound) < os.totalmem(), ofTeam.close()];
+  return { team, within, oomKills: group.oomKills(), before, cpuNs, closed: group.close() };
 }
 
 await look('root', readCgroupHost(), enforce);

@@ -355,7 +355,7 @@ export class Runner implements Tenants {
   #add(record: WorkloadRecord, recovered: boolean): Workload {
     const { id } = record.spec;
     const { clock, logger, backoff, records, limits, isolation } = this.#options;
-    const confinement = limits.confinementOf(id, record.spec.resources);
+    const confinement = limits.confinementOf(id, record.spec.resources, record.spec.team);
     const output = new Output(
       { ...this.#options.output, dir: records.spoolDir(id) },
       clock,

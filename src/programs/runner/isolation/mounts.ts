@@ -32,6 +32,8 @@ const stage = '/dev/shm';
 export const tempFolders = ['/tmp', '/var/tmp'];
 
 const [ptmx, pts] = ['/dev/ptmx', '/dev/pts'];
+/** Of the machine's memory, each; where control groups hold, their bounds come first. */
+const tempSize = 'size=25%';
 /** Programs such as tmux and editors open some. */
 const terminalsMax = 64;
 
@@ -50,12 +52,17 @@ export function viewMounts({ hidden, shared, own, terminals }: View): string[] |
     line('gangway-stage', stage, 'tmpfs', 'mode=700'),
     ...kept.map((folder, at) => bind(folder, path.join(stage, String(at)))),
     ...empty.map((folder) =>
-      line('gangway', folder, 'tmpfs', bare.includes(folder) ? 'mode=1777' : 'mode=711'),
+      line(
+        'gangway',
+        folder,
+        'tmpfs',
+        bare.includes(folder) ? `mode=1777,${tempSize}` : 'mode=711',
+      ),
     ),
     ...kept.map((folder, at) => bind(path.join(stage, String(at)), folder)),
     ...tempFolders.filter((temp) => !bare.includes(temp)).map((temp) => bind(own.temp, temp)),
     ...(terminals === null ? [] : ownTerminals(terminals)),
-    line('gangway-shm', stage, 'tmpfs', 'mode=1777,nosuid,nodev'),
+    line('gangway-shm', stage, 'tmpfs', `mode=1777,nosuid,nodev,${tempSize}`),
   ];
 }
 

@@ -33,6 +33,14 @@ const periodUs = 100_000;
 /** The kernel takes no less. */
 const quotaMinUs = 1000;
 
+/** The group of its team. */
+export interface GroupsAbove {
+  /** Makes it. */
+  open(): void;
+  /** It may be empty now. */
+  left(): void;
+}
+
 export class CgroupConfinement implements Confinement {
   readonly place: Place;
   readonly holds = true;
@@ -42,14 +50,18 @@ export class CgroupConfinement implements Confinement {
   readonly #resources: Resources | null;
   readonly #logger: Logger;
   readonly #launching: string | undefined;
+  readonly #above: GroupsAbove | undefined;
 
+  /** `name`: of its groups, below those of the tree. */
   constructor(
     tree: Tree,
     name: string,
     launching: string | undefined,
     resources: Resources | null,
     logger: Logger,
+    above?: GroupsAbove,
   ) {
+    this.#above = above;
     this.#version = tree.version;
     this.#dirs = new Map([...tree.dirs].map(([key, dir]) => [key, path.join(dir, name)]));
     this.#resources = resources;
@@ -59,6 +71,7 @@ export class CgroupConfinement implements Confinement {
   }
 
   open(): void {
+    this.#above?.open();
     for (const dir of this.#all()) fs.mkdirSync(dir, { recursive: true });
     const { memoryMb = null, cpus = null, pids = null } = this.#resources ?? {};
     const refused: string[] = [];
@@ -116,7 +129,9 @@ export class CgroupConfinement implements Confinement {
   }
 
   close(): boolean {
-    return this.#all().filter((dir) => !removeGroup(dir)).length === 0;
+    const isGone = this.#all().filter((dir) => !removeGroup(dir)).length === 0;
+    this.#above?.left();
+    return isGone;
   }
 
   /** Swap is no memory beyond the limit; a kernel that counts none refuses the second number. */

@@ -138,6 +138,15 @@ export function* wholeGroup(dir: string): Generator<string, void> {
   yield dir;
 }
 
+/** Leaves one that has groups or processes. */
+export function removeEmpty(dir: string): void {
+  try {
+    fs.rmdirSync(dir);
+  } catch {
+    // It is in use, or gone.
+  }
+}
+
 /** False while somebody is still in it. */
 export function removeGroup(dir: string): boolean {
   for (const one of wholeGroup(dir)) {

@@ -1,6 +1,6 @@
 /**
- * Owns our place in the machine's control groups: one folder a data directory, one in it for each
- * workload, on version 1 (each controller a tree of its own) and version 2 (one tree).
+ * Owns our place in the machine's control groups: one folder a data directory, one in it for each team, one in that
+ * for each workload, on version 1 (each controller a tree of its own) and version 2 (one tree).
  *
  * 1. Folders are named by instance, so that two Gangways never meet; what a runner left behind is
  *    found by the next one of its instance, what an instance that is gone left is removed by any.
@@ -10,6 +10,7 @@
  *    has processes of others is left as it is, one of ours is vacated before anything is handed down.
  */
 import fs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 
 import type { Logger } from '../../../lib/log.ts';
@@ -29,8 +30,9 @@ import {
   removeGroup,
 } from './cgroup-files.ts';
 import type { Controller, Tree } from './cgroup-files.ts';
-import { CgroupConfinement } from './cgroup-confinement.ts';
+import { CgroupConfinement, type GroupsAbove } from './cgroup-confinement.ts';
 import type { Confinement, Limits } from './confinement.ts';
+import { TeamMemory, teamPrefix } from './team-memory.ts';
 
 /** What there is to find control groups by; files of `/proc` and who we are. */
 export interface CgroupHost {
@@ -39,12 +41,15 @@ export interface CgroupHost {
   selfCgroup: string;
   /** Which may run programs as other users, too. */
   isRoot: boolean;
+  /** Of the machine; absent: its memory is not divided. */
+  memoryBytes?: number;
 }
 
 const folderPrefix = 'gangway-';
 const groupPrefix = 'w-';
 /** Where programs are until they join the group of their workload. */
 const launchName = 'launching';
+const teamName = /^[\w-]{1,100}$/;
 /** Where processes go that were in a group which is to have groups. */
 const ownLeaf = `${folderPrefix}self`;
 /** What is moved may start others meanwhile. */
@@ -60,6 +65,7 @@ export function readCgroupHost(): CgroupHost {
     mountinfo: fs.readFileSync('/proc/self/mountinfo', 'utf8'),
     selfCgroup: fs.readFileSync('/proc/self/cgroup', 'utf8'),
     isRoot: mayGiveUids(),
+    memoryBytes: os.totalmem(),
   };
 }
 
@@ -75,11 +81,11 @@ export function openCgroups(
     const own = placeIn(v2, parseOwnV2(host.selfCgroup) ?? '/');
     for (const base of basesOf(v2.dir, own, host.isRoot)) {
       const tree = openV2(base, base === own, folder);
-      if (tree) return new CgroupLimits(tree, logger);
+      if (tree) return new CgroupLimits(tree, host.memoryBytes, logger);
     }
   }
   const tree = openV1(v1, folder);
-  return tree && new CgroupLimits(tree, logger);
+  return tree && new CgroupLimits(tree, host.memoryBytes, logger);
 }
 
 /** Where our folder may be made on version 2, the best place first. */
@@ -170,13 +176,15 @@ export class CgroupLimits implements Limits {
   readonly missing: Limits['missing'];
   readonly #tree: Tree;
   readonly #logger: Logger;
+  readonly #memory: TeamMemory | undefined;
   /** Undefined: nothing divides the processor. */
   readonly #launchDir: string | undefined;
   /** Groups on their way out, by name. */
   readonly #ending = new Map<string, NodeJS.Timeout>();
 
-  constructor(tree: Tree, logger: Logger) {
+  constructor(tree: Tree, memoryBytes: number | undefined, logger: Logger) {
     this.#tree = tree;
+    this.#memory = memoryBytes === undefined ? undefined : new TeamMemory(tree, memoryBytes);
     this.#logger = logger;
     this.kind = tree.version === 1 ? 'cgroup-v1' : 'cgroup-v2';
     const dir = tree.dirs.get('cpu');
@@ -187,16 +195,21 @@ export class CgroupLimits implements Limits {
     this.missing = names.filter((name) => !tree.dirs.has(limits[name]));
   }
 
-  confinementOf(id: string, resources: Resources): Confinement {
-    const name = `${groupPrefix}${id}`;
+  confinementOf(id: string, resources: Resources, team?: string): Confinement {
+    const isInTeam = team !== undefined && teamName.test(team) && this.#memory !== undefined;
+    const name = path.join(isInTeam ? `${teamPrefix}${team}` : '', `${groupPrefix}${id}`);
     this.#leave(name);
+    // Where an earlier version put it.
+    if (isInTeam && this.#groups().has(path.basename(name)))
+      this.#end(path.basename(name), goneTries);
     const launching = this.#launchDir && path.join(this.#launchDir, 'cgroup.procs');
-    return new CgroupConfinement(this.#tree, name, launching, resources, this.#logger);
+    const above = isInTeam ? this.#above(team) : undefined;
+    return new CgroupConfinement(this.#tree, name, launching, resources, this.#logger, above);
   }
 
   sweep(known: ReadonlySet<string>): void {
     for (const name of this.#groups()) {
-      if (!known.has(name.slice(groupPrefix.length))) this.#end(name, goneTries);
+      if (!known.has(path.basename(name).slice(groupPrefix.length))) this.#end(name, goneTries);
     }
     for (const dir of new Set(this.#tree.dirs.values())) removeStrangers(dir);
   }
@@ -226,13 +239,34 @@ export class CgroupLimits implements Limits {
   }
 
   #left(name: string): Confinement {
-    return new CgroupConfinement(this.#tree, name, undefined, null, this.#logger);
+    const [team = '', inner] = name.split('/');
+    const above = inner === undefined ? undefined : this.#above(team.slice(teamPrefix.length));
+    return new CgroupConfinement(this.#tree, name, undefined, null, this.#logger, above);
   }
 
+  #above(team: string): GroupsAbove {
+    return {
+      open: () => {
+        const handDown = (dir: string): void => {
+          if (this.#tree.version === 2) hand(dir, false);
+        };
+        this.#memory?.open(team, handDown);
+      },
+      left: () => this.#memory?.left(team),
+    };
+  }
+
+  /** Of workloads, those of teams with the name of the team's before theirs. */
   #groups(): Set<string> {
     const found = new Set<string>();
     for (const dir of this.#tree.dirs.values()) {
-      for (const name of groupsIn(dir)) if (name.startsWith(groupPrefix)) found.add(name);
+      for (const name of groupsIn(dir)) {
+        if (name.startsWith(groupPrefix)) found.add(name);
+        if (!name.startsWith(teamPrefix)) continue;
+        for (const inner of groupsIn(path.join(dir, name))) {
+          if (inner.startsWith(groupPrefix)) found.add(path.join(name, inner));
+        }
+      }
     }
     return found;
   }
@@ -251,7 +285,7 @@ function removeStrangers(ours: string): void {
     living ??= livingInstances();
     if (living.has(name.slice(folderPrefix.length))) continue;
     for (const group of groupsIn(dir)) {
-      if (group.startsWith(groupPrefix)) removeGroup(path.join(dir, group));
+      if (group !== launchName) removeGroup(path.join(dir, group));
     }
     removeFolder(dir);
   }

@@ -47,7 +47,8 @@ export interface Limits {
   /** For the log. */
   readonly kind: 'cgroup-v2' | 'cgroup-v1' | 'rlimits' | 'none';
   readonly missing: readonly ('memory' | 'cpus' | 'pids')[];
-  confinementOf(id: string, resources: Resources): Confinement;
+  /** `team`: whose part of the machine's memory it takes from; undefined: that of all. */
+  confinementOf(id: string, resources: Resources, team?: string): Confinement;
   /** Ends and forgets what workloads other than these left behind. */
   sweep(known: ReadonlySet<string>): void;
   /** Leaves nothing of ours that is empty. */

@@ -131,11 +131,21 @@ function enter(order: LaunchOrder): void {
     }
   }
   if (order.terminal !== null) takeTerminal(order.terminal);
+  goFirstWhenShort();
   process.chdir(order.workingDir);
   if (order.uid === null) return;
   process.setgroups?.([]);
   process.setgid?.(order.uid);
   process.setuid?.(order.uid);
+}
+
+/** Where the whole machine is short of memory programs of workloads end before all else. They cannot take it back. */
+function goFirstWhenShort(): void {
+  try {
+    fs.writeFileSync('/proc/self/oom_score_adj', '500');
+  } catch {
+    // It is no Linux, or ours is higher already.
+  }
 }
 
 /** Opens it as each of our standard streams: what is opened gets the lowest number that is free. */

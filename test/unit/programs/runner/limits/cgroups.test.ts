@@ -177,6 +177,58 @@ describe('openCgroups()', () => {
     assert.equal(group.oomKills(), 1);
   });
 
+  it('divides memory between teams: all leave a part, and of several none takes all', () => {
+    for (const name of ['memory', 'cpu', 'cpuacct', 'pids']) fs.mkdirSync(path.join(root, name));
+    const gibibyte = 2 ** 30;
+    const limits = openCgroups({ ...v1Host(), memoryBytes: 8 * gibibyte }, 'i', noLog);
+    const limitOf = (name: string): number =>
+      Number(read(path.join('memory/gangway-i', name, 'memory.limit_in_bytes')));
+    assert.equal(limitOf('.'), 7 * gibibyte);
+    const one = limits?.confinementOf('dep-1', resources, 'team_a');
+    one?.open();
+    assert.equal(limitOf('t-team_a'), 7 * gibibyte);
+    assert.equal(read('pids/gangway-i/t-team_a/w-dep-1/pids.max'), '64');
+    const two = limits?.confinementOf('dep-2', resources, 'team_b');
+    two?.open();
+    assert.deepEqual(
+      [limitOf('t-team_a'), limitOf('t-team_b')],
+      [5.25 * gibibyte, 5.25 * gibibyte],
+    );
+    // Of plain files a group is not empty.
+    fs.rmSync(path.join(root, 'memory/gangway-i/t-team_b'), { recursive: true });
+    two?.close();
+    assert.equal(limitOf('t-team_a'), 7 * gibibyte);
+    // Not a group of ours, whatever it is called.
+    const odd = limits?.confinementOf('dep-3', resources, '../../team');
+    assert.ok(odd?.place?.join.every((file) => file.includes('/gangway-i/w-dep-3/')));
+  });
+
+  it('puts no bound of memory below what is used on version 2', () => {
+    write({ ...offering('.'), ...offering('gangway-i'), 'memory.max': `${String(2 ** 32)}\n` });
+    write({
+      'gangway-i/memory.current': String(2 ** 33),
+      'gangway-i/memory.stat': `anon 1\nfile ${String(2 ** 33)}\nshmem ${String(2 ** 31)}\n`,
+      'gangway-i/t-team_a/memory.current': String(2 ** 33),
+      'gangway-i/t-team_a/memory.stat': 'file 0\nshmem 0\n',
+    });
+    const host = { ...v2Host(true, '/'), memoryBytes: 2 ** 35 };
+    const limits = openCgroups(host, 'i', noLog);
+    // Half a GiB is kept of the four that the group above has.
+    assert.equal(read('gangway-i/memory.max'), String(3.5 * 2 ** 30));
+    limits?.confinementOf('dep-1', resources, 'team_a').open();
+    assert.ok(!fs.existsSync(path.join(root, 'gangway-i/t-team_a/memory.max')));
+  });
+
+  it('ends what an earlier version left beside the groups of teams', () => {
+    for (const name of ['memory', 'cpu', 'cpuacct', 'pids']) {
+      fs.mkdirSync(path.join(root, name, 'gangway-i', 'w-dep-1'), { recursive: true });
+    }
+    const limits = openCgroups({ ...v1Host(), memoryBytes: 2 ** 33 }, 'i', noLog);
+    limits?.sweep(new Set(['dep-1']));
+    limits?.confinementOf('dep-1', resources, 'team_a');
+    assert.ok(!fs.existsSync(path.join(root, 'pids/gangway-i/w-dep-1')));
+  });
+
   it('removes groups of workloads that nobody knows any more', () => {
     for (const name of ['memory', 'cpu', 'cpuacct', 'pids']) {
       fs.mkdirSync(path.join(root, name, 'gangway-i', 'w-old-1'), { recursive: true });
