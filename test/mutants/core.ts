@@ -6,6 +6,7 @@ const rates = ['unit/lib/rate-limit.test.ts'];
 const rights = ['unit/auth/rights/authorize.test.ts'];
 const authenticator = ['unit/auth/callers/authenticator.test.ts'];
 const untrusted = ['unit/lib/untrusted-files/folder.test.ts'];
+const instance = ['unit/commands/instance-restore.test.ts'];
 const bulk = ['unit/archives/receiving/bulk-pool.test.ts'];
 
 export const core: readonly Break[] = [
@@ -176,5 +177,33 @@ export const core: readonly Break[] = [
     find: '    this.#nonce[11] = isLast ? 1 : 0;',
     replace: '    this.#nonce[11] = isLast ? 0 : 0;',
     tests: ['unit/backups/streams/age.test.ts'],
+  },
+  {
+    name: 'the instance is backed up where nothing is encrypted',
+    file: 'src/actors/backup/backups.ts',
+    find: "if (this.target.kind !== 'instance') return;",
+    replace: 'return;',
+    tests: ['unit/actors/backup/instance.test.ts'],
+  },
+  {
+    name: 'an instance comes back with a link in the place of a folder of ours',
+    file: 'src/backups/restores/instance-unpacking.ts',
+    find: 'return path.length > above.length;',
+    replace: 'return true;',
+    tests: instance,
+  },
+  {
+    name: 'an instance comes back with a folder of ours that is theirs',
+    file: 'src/backups/restores/instance-unpacking.ts',
+    find: 'theirs.test(path) ? owner.uid : ownUid',
+    replace: 'owner.uid',
+    tests: instance,
+  },
+  {
+    name: 'an instance that is restored removes what it is restored from',
+    file: 'src/commands/instance-restore.ts',
+    find: "status === 'running' || status === 'verifying'",
+    replace: "status !== 'running' && status === 'verifying'",
+    tests: instance,
   },
 ];

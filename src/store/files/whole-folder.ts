@@ -35,7 +35,9 @@ export async function fillWhole(
 }
 
 async function removeLeft(above: string, prefix: string): Promise<void> {
-  for (const name of await readdir(above)) {
+  // One that may be written to and not be read is somebody's choice.
+  const names = await readdir(above).catch(() => []);
+  for (const name of names) {
     if (!name.startsWith(prefix)) continue;
     const pid = Number(name.slice(prefix.length));
     if (Number.isSafeInteger(pid) && pid > 0 && !isAlive(pid)) await removeTree(join(above, name));
