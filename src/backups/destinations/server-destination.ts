@@ -7,7 +7,7 @@
  * 3. An object is written under another name, synced and then renamed.
  * 4. Some of the disk stays free: a write that would take it ends with STORAGE_FULL.
  */
-import type { FileHandle } from 'node:fs/promises';
+import type { OpenFile } from '../../lib/untrusted-files/calls.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { Folder, within } from '../../lib/untrusted-files/folder.ts';
 import { keptFree } from '../kept-free.ts';
@@ -101,7 +101,7 @@ export class ServerDestination implements Destination {
     }
   }
 
-  #withFile<T>(key: string, work: (file: FileHandle) => Promise<T>): Promise<T> {
+  #withFile<T>(key: string, work: (file: OpenFile) => Promise<T>): Promise<T> {
     return this.#within(async (folder) => {
       const file = await folder.file(key);
       try {
@@ -168,7 +168,7 @@ async function made(folder: Folder, name: string): Promise<Folder> {
 interface WriterParts {
   folder: Folder;
   key: string;
-  file: FileHandle;
+  file: OpenFile;
   signal: AbortSignal;
 }
 

@@ -9,7 +9,7 @@
  *    So it does wherever the tree is put, whatever other links there are.
  */
 import type { Stats } from 'node:fs';
-import type { FileHandle } from 'node:fs/promises';
+import type { OpenFile } from '../../lib/untrusted-files/calls.ts';
 
 import {
   depthMax,
@@ -131,7 +131,7 @@ async function* fileIn(
 /** One open file under a name. */
 export async function* fileEntry(
   name: Buffer,
-  file: FileHandle,
+  file: OpenFile,
   read: Buffer = Buffer.allocUnsafe(readBytes),
   tree: TarTree = {},
 ): AsyncGenerator<Uint8Array> {

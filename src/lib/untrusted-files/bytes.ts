@@ -7,14 +7,15 @@
  */
 import { spawn } from 'node:child_process';
 import { constants } from 'node:fs';
-import { copyFile, type FileHandle } from 'node:fs/promises';
+import { copyFile } from 'node:fs/promises';
+import type { OpenFile } from './calls.ts';
 
 const chunkBytes = 1024 * 1024;
 /** Reading holes of more than this takes longer than a program that sees where they are. */
 export const holesMaxBytes = 64 * 1024 * 1024;
 const zeros = Buffer.alloc(chunkBytes);
 
-export async function copyBytes(source: FileHandle, target: FileHandle): Promise<void> {
+export async function copyBytes(source: OpenFile, target: OpenFile): Promise<void> {
   const { size, blocks } = await source.stat();
   if (process.platform === 'linux') {
     if (blocks * 512 < size - holesMaxBytes) return copyByProgram(source, target);
@@ -32,7 +33,7 @@ export async function copyBytes(source: FileHandle, target: FileHandle): Promise
   await target.truncate(at);
 }
 
-async function writeAll(target: FileHandle, chunk: Buffer, at: number): Promise<void> {
+async function writeAll(target: OpenFile, chunk: Buffer, at: number): Promise<void> {
   for (let done = 0; done < chunk.length;) {
     const { bytesWritten } = await target.write(chunk, done, chunk.length - done, at + done);
     done += bytesWritten;
@@ -40,7 +41,7 @@ async function writeAll(target: FileHandle, chunk: Buffer, at: number): Promise<
 }
 
 /** Whether the file system could let the copy share the blocks of its source. */
-function isCloned(source: FileHandle, target: FileHandle): Promise<boolean> {
+function isCloned(source: OpenFile, target: OpenFile): Promise<boolean> {
   return copyFile(inFd(source.fd), inFd(target.fd), constants.COPYFILE_FICLONE_FORCE).then(
     () => true,
     () => false,
@@ -48,7 +49,7 @@ function isCloned(source: FileHandle, target: FileHandle): Promise<boolean> {
 }
 
 /** The program is given both files open: it has no path that somebody could change. */
-async function copyByProgram(source: FileHandle, target: FileHandle): Promise<void> {
+async function copyByProgram(source: OpenFile, target: OpenFile): Promise<void> {
   const child = spawn('cp', ['--sparse=auto', '--reflink=auto', '--', inFd(3), inFd(4)], {
     env: { PATH: '/usr/bin:/bin', LC_ALL: 'C' },
     stdio: ['ignore', 'ignore', 'pipe', source.fd, target.fd],

@@ -9,8 +9,8 @@
  * 4. Nothing in the target is written over: what differs is removed, and made anew.
  */
 import type { Stats } from 'node:fs';
-import type { FileHandle } from 'node:fs/promises';
 import { copyBytes, holesMaxBytes } from './bytes.ts';
+import type { OpenFile } from './calls.ts';
 import { depthMax, type Folder, ignoreChange, type Name, within } from './folder.ts';
 import { removeIn } from './remove.ts';
 
@@ -173,7 +173,7 @@ function isSame(copied: Stats, found: Stats): boolean {
 
 /** Gives a copy the mode of its source and, where we can, its owner. */
 export async function dress(
-  target: Pick<FileHandle, 'chmod' | 'chown'>,
+  target: Pick<OpenFile, 'chmod' | 'chown'>,
   { uid, gid, mode }: Stats,
 ): Promise<void> {
   if (isRoot) await target.chown(uid, gid);

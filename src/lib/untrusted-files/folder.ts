@@ -13,7 +13,8 @@
  * path: there apps run under our own uid, and could change those files themselves.
  */
 import { constants, type Stats } from 'node:fs';
-import * as fs from 'node:fs/promises';
+import { statfs } from 'node:fs/promises';
+import { calls, type OpenFile } from './calls.ts';
 
 export type Name = string | Buffer;
 
@@ -24,8 +25,6 @@ const O_PATH = 0o10000000;
 
 /** Each level of a walk holds open handles, and their number is limited. */
 export const depthMax = 128;
-/** Names that are read from the disk at once. */
-const namesAtOnce = 256;
 
 /** What has a name and is not what was asked for. */
 export type OtherKind =
@@ -42,23 +41,23 @@ export class NotAFile extends Error {
 }
 
 export class Folder {
-  readonly #handle: fs.FileHandle;
+  readonly #handle: OpenFile;
   readonly #prefix: Buffer;
 
-  private constructor(handle: fs.FileHandle, path: Buffer) {
+  private constructor(handle: OpenFile, path: Buffer) {
     this.#handle = handle;
     this.#prefix = byHandle ? Buffer.from(`${handlePath(handle)}/`) : joined(path, '/');
   }
 
   /** By a path that nobody else can change. */
   static async open(path: string): Promise<Folder> {
-    return new Folder(await fs.open(path, O_RDONLY | O_DIRECTORY), Buffer.from(path));
+    return new Folder(await calls.open(path, O_RDONLY | O_DIRECTORY), Buffer.from(path));
   }
 
   /** The folder of this name. Rejects with ENOTDIR or ELOOP where it is anything else. */
   async folder(name: Name): Promise<Folder> {
     const path = this.#at(name);
-    return new Folder(await fs.open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW), path);
+    return new Folder(await calls.open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW), path);
   }
 
   /** The folder at the end of this path, one name after the other. */
@@ -74,73 +73,70 @@ export class Folder {
   }
 
   /** A regular file, to read. Rejects with NotAFile. */
-  async file(name: Name): Promise<fs.FileHandle> {
+  async file(name: Name): Promise<OpenFile> {
     const path = this.#at(name);
-    const held = await fs.open(path, (byHandle ? O_PATH : O_RDONLY | O_NONBLOCK) | O_NOFOLLOW);
+    const held = await calls.open(path, (byHandle ? O_PATH : O_RDONLY | O_NONBLOCK) | O_NOFOLLOW);
     try {
       await this.#checkOwn(await held.stat());
-      return await fs.open(byHandle ? handlePath(held) : path, O_RDONLY | O_NONBLOCK);
+      return await calls.open(byHandle ? handlePath(held) : path, O_RDONLY | O_NONBLOCK);
     } finally {
       await held.close();
     }
   }
 
   /** Makes a file, for us alone. Rejects with EEXIST where anything has this name. */
-  create(name: Name): Promise<fs.FileHandle> {
-    return fs.open(this.#at(name), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
+  create(name: Name): Promise<OpenFile> {
+    return calls.open(this.#at(name), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
   }
 
   /** The names in it, in no order. What comes or goes meanwhile may be among them or not. */
-  async *names(): AsyncGenerator<Buffer> {
-    // The types do not know this encoding, with which names are Buffers.
-    const encoding = 'buffer' as string as BufferEncoding;
-    const dir = await fs.opendir(joined(this.#prefix, '.'), { encoding, bufferSize: namesAtOnce });
-    for await (const entry of dir) yield entry.name as unknown as Buffer;
+  names(): AsyncIterable<Buffer> {
+    return calls.names(joined(this.#prefix, '.'));
   }
 
   /** Of what has this name, be it a link. */
   lstat(name: Name): Promise<Stats> {
-    return fs.lstat(this.#at(name));
+    return calls.lstat(this.#at(name));
   }
 
   mkdir(name: Name): Promise<void> {
-    return fs.mkdir(this.#at(name), { mode: 0o700 });
+    return calls.mkdir(this.#at(name), 0o700);
   }
 
   readlink(name: Name): Promise<Buffer> {
-    return fs.readlink(this.#at(name), 'buffer');
+    return calls.readlink(this.#at(name));
   }
 
   symlink(name: Name, target: Buffer): Promise<void> {
-    return fs.symlink(target, this.#at(name));
+    return calls.symlink(target, this.#at(name));
   }
 
   /** Also of a link; what the link names stays as it is. */
   chown(name: Name, uid: number, gid: number): Promise<void> {
-    return fs.lchown(this.#at(name), uid, gid);
+    return calls.lchown(this.#at(name), uid, gid);
   }
 
   move(name: Name, to: Folder, newName: Name): Promise<void> {
-    return fs.rename(this.#at(name), to.#at(newName));
+    return calls.rename(this.#at(name), to.#at(newName));
   }
 
   /** Removes anything but a folder. Rejects with EISDIR or EPERM for a folder. */
   unlink(name: Name): Promise<void> {
-    return fs.unlink(this.#at(name));
+    return calls.unlink(this.#at(name));
   }
 
   rmdir(name: Name): Promise<void> {
-    return fs.rmdir(this.#at(name));
+    return calls.rmdir(this.#at(name));
   }
 
   /** Bytes of its disk: how many there are, and how many we may still write. */
   async space(): Promise<{ total: number; free: number }> {
-    const { blocks, bavail, bsize } = await fs.statfs(joined(this.#prefix, '.'));
+    const { blocks, bavail, bsize } = await statfs(joined(this.#prefix, '.'));
     return { total: blocks * bsize, free: bavail * bsize };
   }
 
   /** The folder itself: to look at, to give owner and mode, to sync. */
-  get self(): Pick<fs.FileHandle, 'stat' | 'chmod' | 'chown' | 'sync'> {
+  get self(): Pick<OpenFile, 'stat' | 'chmod' | 'chown' | 'sync'> {
     return this.#handle;
   }
 
@@ -178,7 +174,7 @@ export async function within<T>(
 }
 
 /** All of a file; null when it has more than `maxBytes`. */
-export async function readWhole(file: fs.FileHandle, maxBytes: number): Promise<Buffer | null> {
+export async function readWhole(file: OpenFile, maxBytes: number): Promise<Buffer | null> {
   const { size } = await file.stat();
   if (size > maxBytes) return null;
   // It may grow while it is read.
@@ -209,7 +205,7 @@ function kindOf(found: Stats): OtherKind {
   return found.isSocket() ? 'socket' : 'device';
 }
 
-function handlePath({ fd }: fs.FileHandle): string {
+function handlePath({ fd }: OpenFile): string {
   return `/proc/self/fd/${String(fd)}`;
 }
 
