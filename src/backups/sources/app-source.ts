@@ -6,11 +6,11 @@
  */
 import { open } from 'node:fs/promises';
 
-import { Folder, within } from '../../lib/untrusted-files/folder.ts';
 import { tarEnd } from '../tar/tar-header.ts';
-import { fileEntry, inBlocks, ofFolder, textEntry } from '../tar/tar-tree.ts';
+import { fileEntry, inBlocks, textEntry } from '../tar/tar-tree.ts';
+import { treeInThread } from '../tar/tree-thread.ts';
 import { volumesTar } from '../tar/volume-tar.ts';
-import type { AppTarget, AppVolume, ReadVolumes } from '../targets.ts';
+import type { AppTarget, ReadVolumes } from '../targets.ts';
 import type { Source } from './source.ts';
 
 /** `missed` is told once, when there was something. */
@@ -37,18 +37,21 @@ async function* entries(
       await file.close();
     }
   }
-  const missed = (): number => left++;
-  if ('live' in volumes) yield* ofVolumes(volumes, missed, signal);
-  else for (const volume of volumes) yield* untilAborted(ofOne(volume, missed), signal);
+  const missed = (count: number): void => void (left += count);
+  if ('live' in volumes) yield* ofVolumes(volumes, () => missed(1), signal);
+  else {
+    for (const { name, folder } of volumes) {
+      const tree = {
+        root: folder.root,
+        name: folder.data,
+        prefix: `volumes/${name}/`,
+        leaves: null,
+      };
+      yield* treeInThread(tree, missed, signal);
+    }
+  }
   yield tarEnd;
   if (left > 0) told(left);
-}
-
-function ofOne({ name, folder }: AppVolume, missed: () => void): AsyncGenerator<Uint8Array> {
-  const opened = Folder.open(folder.root).then((above) =>
-    within(Promise.resolve(above), () => above.folder(folder.data)),
-  );
-  return ofFolder(opened, `volumes/${name}/`, { missed });
 }
 
 async function* ofVolumes(

@@ -8,10 +8,11 @@
  */
 import type { Client } from 'pg';
 
-import { Folder } from '../../lib/untrusted-files/folder.ts';
+import { Folder, within } from '../../lib/untrusted-files/folder.ts';
 import { asPostgresAdmin, postgresAdmin, postgresFailure } from '../postgres-client.ts';
 import { tarEnd } from '../tar/tar-header.ts';
-import { fileEntry, inBlocks, ofFolder, textEntry } from '../tar/tar-tree.ts';
+import { fileEntry, inBlocks, textEntry } from '../tar/tar-tree.ts';
+import { treeInThread } from '../tar/tree-thread.ts';
 import type { OwnFolder, DatabaseTarget } from '../targets.ts';
 
 /** What is the server's own of this moment, or made anew; the folders stay. */
@@ -25,7 +26,7 @@ export async function* postgresFiles(
 ): AsyncGenerator<Uint8Array> {
   const session = await Session.open(target);
   try {
-    yield* inBlocks(filesOf(session, await Folder.open(root), data, signal));
+    yield* inBlocks(filesOf(session, root, data, signal));
   } catch (error) {
     throw postgresFailure(target, 'DUMP_FAILED', error);
   } finally {
@@ -35,30 +36,23 @@ export async function* postgresFiles(
 
 async function* filesOf(
   session: Session,
-  root: Folder,
+  root: string,
   data: string,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
+  const from = await session.begin();
+  const tree = { root, name: data, prefix: './', leaves: leftOut };
+  yield* treeInThread(tree, () => undefined, signal);
+  const { segments, label } = await session.finish(from);
+  const folder = await within(Folder.open(root), (above) => above.folder(data));
   try {
-    const from = await session.begin();
-    const leaves = (path: string): boolean => leftOut.test(path);
-    for await (const piece of ofFolder(root.folder(data), './', { leaves })) {
-      signal.throwIfAborted();
-      yield piece;
-    }
-    const { segments, label } = await session.finish(from);
-    const folder = await root.folder(data);
-    try {
-      for (const name of segments) yield* fileIn(folder, ['pg_wal'], name);
-      yield* fileIn(folder, ['global'], 'pg_control');
-      yield* textEntry('./backup_label', label);
-    } finally {
-      await folder.close();
-    }
-    yield tarEnd;
+    for (const name of segments) yield* fileIn(folder, ['pg_wal'], name);
+    yield* fileIn(folder, ['global'], 'pg_control');
+    yield* textEntry('./backup_label', label);
   } finally {
-    await root.close();
+    await folder.close();
   }
+  yield tarEnd;
 }
 
 async function* fileIn(

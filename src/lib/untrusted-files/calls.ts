@@ -73,7 +73,7 @@ const byThisThread: Calls = {
   },
   lstat: (path) => now(() => fs.lstatSync(path)),
   readlink: (path) => now(() => fs.readlinkSync(path, 'buffer')),
-  mkdir: (path, mode) => now(() => void fs.mkdirSync(path, { mode })),
+  mkdir: (path, mode) => now(() => fs.mkdirSync(path, { mode })),
   symlink: (target, path) => now(() => fs.symlinkSync(target, path)),
   lchown: (path, uid, gid) => now(() => fs.lchownSync(path, uid, gid)),
   rename: (path, to) => now(() => fs.renameSync(path, to)),

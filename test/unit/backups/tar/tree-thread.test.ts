@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import { join } from 'node:path';
+import { describe, it, type TestContext } from 'node:test';
+import { treeInThread } from '../../../../src/backups/tar/tree-thread.ts';
+import { collected } from '../../../support/database-server.ts';
+import { needs } from '../../../support/programs.ts';
+import { temporaryFolder } from '../../../support/store-fixture.ts';
+
+const never = new AbortController().signal;
+
+async function fixture(t: TestContext) {
+  const root = await temporaryFolder(t);
+  const data = join(root, 'data');
+  fs.mkdirSync(data);
+  const read = (signal = never, leaves: RegExp | null = null) => {
+    const tree = { root, name: 'data', prefix: 'volumes/data/', leaves };
+    return treeInThread(tree, (count) => (missed = count), signal);
+  };
+  let missed = -1;
+  return { root, data, read, missed: () => missed };
+}
+
+// A thread that goes on keeps the test from ending.
+describe('treeInThread()', () => {
+  it('sends all but what stays out and what cannot be kept', { skip: needs('tar') }, async (t) => {
+    const { root, data, read, missed } = await fixture(t);
+    fs.writeFileSync(join(data, 'kept'), 'k'.repeat(700_000));
+    fs.writeFileSync(join(data, 'left'), 'out');
+    execFileSync('mkfifo', [join(data, 'pipe')]);
+    const tar = await collected(read(never, /^left$/));
+    assert.equal(missed(), 1);
+    fs.writeFileSync(join(root, 'tar'), Buffer.concat([tar, Buffer.alloc(1024)]));
+    const names = execFileSync('tar', ['-tf', join(root, 'tar')], { encoding: 'utf8' });
+    assert.deepEqual(names.trim().split('\n'), ['volumes/data/', 'volumes/data/kept']);
+  });
+
+  it('ends with its reader, and with its signal', async (t) => {
+    const { data, read } = await fixture(t);
+    fs.writeFileSync(join(data, 'large'), Buffer.alloc(20_000_000));
+    for await (const chunk of read()) {
+      assert.ok(chunk.length > 0);
+      break;
+    }
+    const stop = new AbortController();
+    const until = async (): Promise<void> => {
+      for await (const chunk of read(stop.signal))
+        if (chunk.length > 0) stop.abort(new Error('enough'));
+    };
+    await assert.rejects(until(), /enough/);
+    await assert.rejects(collected(read(AbortSignal.abort(new Error('late')))), /late/);
+  });
+
+  it('says what keeps the tree from being read', async (t) => {
+    const { data, read } = await fixture(t);
+    fs.rmdirSync(data);
+    fs.symlinkSync('/etc', data);
+    await assert.rejects(collected(read()), /ELOOP|ENOTDIR/);
+  });
+});
