@@ -259,6 +259,25 @@ describe('readStack()', () => {
 });
 
 describe('partsOf()', () => {
+  it('gives services the volumes that restores have made', async () => {
+    const text = `services:
+      web: {image: a, ports: [80]}
+      db: {image: b, volumes: ['state:/state', 'other:/other']}
+volumes: {state: , other: }`;
+    const run = { volumes: { data: 'made', 'volume-state': 'made-too' } };
+    const parts = partsOf(await read(text), {
+      app: { id: 'app_a', run: run as never },
+      workloadId: 'w',
+      port: 4000,
+      images: {},
+      network: { team: 'team_a', aliases: [] },
+      resources: { memoryMb: null, cpus: null, pids: null },
+      stopGraceMs: 1000,
+    });
+    const names = parts.flatMap(({ spec }) => spec.container?.volumes.map(({ name }) => name));
+    assert.deepEqual(names.sort(), ['app_a-volume-other', 'made', 'made-too']);
+  });
+
   it('gives no service more than the app may have', async () => {
     const text = `services:
       web: {image: a, ports: [80], mem_limit: 1g, cpus: 0.5}
