@@ -3,9 +3,9 @@ import type { SourceParts } from '../actors/backup/sources.ts';
 import type { RestoreDeps } from '../actors/restore/deps.ts';
 import { recover, restorerOf } from '../actors/restore/restorers.ts';
 import { placeOf, recoveryContext } from '../actors/destination/place.ts';
+import { RunTurns } from '../backups/runs/run-turns.ts';
 import { openDestination } from '../backups/destinations/open.ts';
-import { decrypted } from '../backups/streams/age/decrypted.ts';
-import { gunzipped } from '../backups/streams/gunzipped.ts';
+import { checkInThread, readInThread } from '../backups/threads/restore-thread.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { tables } from '../store/records/tables.ts';
 import type { Config } from '../config.ts';
@@ -13,7 +13,7 @@ import type { GuardedFetch } from '../lib/guarded-fetch.ts';
 import type { DataFolders } from './data-folders.ts';
 
 export interface RestorePartsOptions {
-  config: Pick<Config, 'dataDir' | 'backupRoots'>;
+  config: Pick<Config, 'dataDir' | 'backupRoots' | 'backupConcurrency'>;
   fetch: GuardedFetch;
   folders: Pick<DataFolders, 'restores'>;
 }
@@ -25,8 +25,9 @@ export function restoreDeps(
   const { reader, secrets } = sources;
   return {
     root: folders.restores,
-    unpack: (artifact, recoveryKey) =>
-      gunzipped(recoveryKey === null ? artifact : decrypted(artifact, recoveryKey)),
+    check: checkInThread,
+    read: readInThread,
+    turns: new RunTurns(config.backupConcurrency),
     openPlace: (destinationId) => {
       const record = reader.get(tables.destinations, destinationId);
       if (record === undefined) throw new ServiceError('NOT_FOUND', 'No such destination.');

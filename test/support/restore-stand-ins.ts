@@ -1,8 +1,12 @@
 /** What restores are given in tests of other things: artifacts are gzip, and their data goes into a list. */
+import { createReadStream } from 'node:fs';
 import { Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import type { RestoreDeps } from '../../src/actors/restore/deps.ts';
 import type { RestoreOf } from '../../src/backups/restores/restorer-of.ts';
+import { checkArtifact } from '../../src/backups/restores/artifact-check.ts';
+import { RunTurns } from '../../src/backups/runs/run-turns.ts';
+import type { ArtifactFile } from '../../src/backups/threads/restore-messages.ts';
 import { ServiceError } from '../../src/lib/errors.ts';
 
 export class RestoreStandIns implements RestoreDeps {
@@ -18,10 +22,17 @@ export class RestoreStandIns implements RestoreDeps {
     undefined;
   recover: RestoreDeps['recover'] = () => Promise.resolve(null);
 
-  readonly unpack: RestoreDeps['unpack'] = (artifact, recoveryKey) => {
+  readonly turns = new RunTurns(2);
+
+  readonly check: RestoreDeps['check'] = (artifact, wanted, seen) => {
+    seen(1);
+    return checkArtifact(this.read(artifact), wanted);
+  };
+
+  readonly read = ({ path, recoveryKey }: ArtifactFile): AsyncGenerator<Uint8Array> => {
     this.recoveryKeys.push(recoveryKey);
     const gunzip = createGunzip();
-    const source = Readable.from(artifact);
+    const source = createReadStream(path);
     source.on('error', (error) => gunzip.destroy(error));
     gunzip.on('error', () => source.destroy());
     return refused(source.pipe(gunzip));

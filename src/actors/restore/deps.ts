@@ -1,18 +1,18 @@
 /** Owns the dependencies of restores, which the actors of apps and of databases have in common. */
 import type { Destination } from '../../backups/destinations/destination.ts';
+import type { RunTurns } from '../../backups/runs/run-turns.ts';
+import type { checkInThread, readInThread } from '../../backups/threads/restore-thread.ts';
 import type { Recover, RestorerOf } from '../../backups/restores/restorer-of.ts';
 
 export interface RestoreDeps {
   /** Where artifacts lie while they are restored: `<root>/<restore id>`. The folder is made when missing. */
   root: string;
-  /**
-   * What an artifact holds behind its encryption and its compression. `recoveryKey`: null where it
-   * is not encrypted. Throws where it is not whole, or was encrypted for somebody else.
-   */
-  unpack: (
-    artifact: AsyncIterable<Uint8Array>,
-    recoveryKey: string | null,
-  ) => AsyncIterable<Uint8Array>;
+  /** See `checkInThread`. */
+  check: typeof checkInThread;
+  /** See `readInThread`. */
+  read: typeof readInThread;
+  /** How many restores check and replace at a time. */
+  turns: RunTurns;
   /** The place of a backup, and what opens what is encrypted there. Throws NOT_FOUND. */
   openPlace: (destinationId: string) => {
     destination: Pick<Destination, 'read'>;

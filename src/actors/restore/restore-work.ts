@@ -3,23 +3,24 @@
  * and only then does its restorer get it.
  */
 import { createHash } from 'node:crypto';
-import { createReadStream, createWriteStream } from 'node:fs';
+import { createWriteStream } from 'node:fs';
 import { mkdir, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { AppJson } from '../../backups/app-json.ts';
+import type { CheckedArtifact } from '../../backups/restores/artifact-check.ts';
 import { sourceOf } from '../../backups/restores/artifact-kind.ts';
 import type { CameUpload } from '../../backups/restores/app-entries.ts';
 import { Unsettled } from '../../backups/restores/failures.ts';
 import type { HostControl } from '../../backups/restores/restorer-of.ts';
 import type { DatabaseTarget } from '../../backups/targets.ts';
+import type { ArtifactFile } from '../../backups/threads/restore-messages.ts';
 import type { VolumeFolders } from '../../drivers/driver.ts';
 import { pause } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { DatabaseEngine, RestoreRunRecord } from '../../store/records/records.ts';
 import { tables } from '../../store/records/tables.ts';
-import { checkArtifact, type CheckedArtifact } from './artifact-check.ts';
 import type { RestoreCore } from './core.ts';
 import { idlePollMs, progressEveryMs, recoverEveryMs, recoverForMs } from './deps.ts';
 import type { RestoreRights } from './protocol.ts';
@@ -92,15 +93,17 @@ const nobodyKnows =
 export async function replaceData(given: RestoreGiven, signal: AbortSignal): Promise<void> {
   const { core, host, say, enter, rights } = given;
   const { id: restoreId, kind, targetId, backupRunId } = given.run();
-  const { unpack, restorerOf } = core.deps.restores;
-  let recoveryKey: string | null;
+  const { check, read, restorerOf } = core.deps.restores;
+  let artifact: ArtifactFile;
   let checked: CheckedArtifact;
   try {
-    recoveryKey = backupRunId === null ? given.recoveryKey : await fetchArtifact(given, signal);
+    const isSent = backupRunId === null;
+    const recoveryKey = isSent ? given.recoveryKey : await fetchArtifact(given, signal);
+    artifact = { path: given.file, recoveryKey };
     await enter('checking', signal);
     say('Checking the artifact.');
-    const packed = progressing(given, 'Checked');
-    checked = await checkArtifact(unpack(packed(signal), recoveryKey), sourceOf(host.engine()));
+    const seen = progressLines(given, 'Checked', (await stat(given.file)).size);
+    checked = await check(artifact, sourceOf(host.engine()), seen, signal);
     say(`The artifact is whole: ${mebibytes(checked.bytes)} unpacked.`);
   } catch (error) {
     say(nothingTouched);
@@ -121,8 +124,8 @@ export async function replaceData(given: RestoreGiven, signal: AbortSignal): Pro
     await enter('replacing', signal);
     isTouched = true;
     say('Restoring the data.');
-    const packed = progressing(given, 'Restored');
-    const restoring = restorer.restore(unpack(packed(signal), recoveryKey), say, signal);
+    const seen = progressLines(given, 'Restored', checked.bytes);
+    const restoring = restorer.restore(counted(read(artifact, signal), seen), say, signal);
     await settled(given, restoring, signal);
   } catch (error) {
     if (!isTouched) say(nothingTouched);
@@ -269,16 +272,14 @@ function controlOf({ core, host, enter }: RestoreParts, signal: AbortSignal): Ho
   };
 }
 
-/** The artifact from the disk, with lines that tell how far it is. */
-function progressing(parts: RestoreParts, word: string) {
-  return async function* (signal: AbortSignal): AsyncGenerator<Uint8Array> {
-    const { size } = await stat(parts.file);
-    const seen = progressLines(parts, word, size);
-    for await (const chunk of createReadStream(parts.file, { signal, highWaterMark: 256 * 1024 })) {
-      seen((chunk as Uint8Array).length);
-      yield chunk as Uint8Array;
-    }
-  };
+async function* counted(
+  bytes: AsyncIterable<Uint8Array>,
+  seen: (bytes: number) => void,
+): AsyncGenerator<Uint8Array> {
+  for await (const chunk of bytes) {
+    seen(chunk.length);
+    yield chunk;
+  }
 }
 
 function progressLines({ core, say }: RestoreParts, word: string, total: number) {

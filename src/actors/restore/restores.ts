@@ -156,12 +156,16 @@ export class Restores {
     current.arrived = null;
     context.work(`restore:${run.id}`, async (signal) => {
       let error: string | null = null;
+      let leave = (): void => undefined;
       try {
+        leave = await deps.restores.turns.take(run.teamId, signal);
         await replaceData({ ...this.#partsOf(current), ...given }, signal);
       } catch (thrown) {
         if (context.ended) return;
         deps.logger.warn({ target: id, restore: run.id, err: thrown }, 'restore_failed');
         error = reasonOf(thrown);
+      } finally {
+        leave();
       }
       await this.#removeFile(run.id);
       await context.report(() => this.#end(current, error));

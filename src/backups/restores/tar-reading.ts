@@ -1,10 +1,14 @@
-/** Owns unpacking the tar of a backup into a folder of ours, with the checks of uploads. */
+/**
+ * Owns unpacking the tar of a backup into a folder of ours, with the checks of uploads. The tar is read here, where
+ * its entries are judged; its files are written by a thread.
+ */
 import { setImmediate } from 'node:timers/promises';
 
-import { TreeWriter } from '../../archives/extracting/tree-writer.ts';
 import { inspectArchive } from '../../archives/formats/inspect.ts';
 import type { ArchiveEntry, ArchiveVisitor } from '../../archives/formats/entry.ts';
 import type { ArchiveLimits } from '../../archives/formats/limits.ts';
+import type { TreeStep } from '../threads/restore-messages.ts';
+import { ThreadedWriter } from '../threads/restore-thread.ts';
 
 /** Looks at each entry before it is made; throws to refuse it. False: it is left out. */
 export type EntryCheck = (entry: ArchiveEntry) => boolean;
@@ -17,8 +21,8 @@ const limits: ArchiveLimits = {
   ratioFreeBytes: 0,
   namesBytesMax: 256 * 1024 ** 2,
 };
-/** Written in one turn of the loop. */
-const turnBytes = 32 * 1024;
+/** Of a tar, read in one turn of the loop. */
+const turnBytes = 64 * 1024;
 
 export interface Unpacking {
   path: string;
@@ -31,7 +35,8 @@ export async function unpackTar(
   bytes: AsyncIterable<Uint8Array>,
   { path, check, signal }: Unpacking,
 ): Promise<void> {
-  const writer = new TreeWriter(path, null, () => signal.throwIfAborted());
+  const writer = new ThreadedWriter(path, signal);
+  const visitor = new Checked(check);
   const turns = inTurns(bytes);
   try {
     await inspectArchive({
@@ -39,22 +44,24 @@ export async function unpackTar(
       limits,
       source: {
         next: async () => {
+          await writer.write(visitor.taken());
           const { value, done } = await turns.next();
           return done === true ? null : value;
         },
       },
       file: { read: () => Promise.reject(new Error('Cannot read back: a tar is a stream')) },
-      visitor: new Checked(writer, check),
+      visitor,
     });
     signal.throwIfAborted();
-    writer.finish();
+    await writer.write(visitor.taken());
+    await writer.finish();
   } finally {
-    writer.close();
+    await writer.close();
     await turns.return(undefined);
   }
 }
 
-/** Files are written at once, so that others get their turn in between. */
+/** So that others get their turn in between. */
 async function* inTurns(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, undefined> {
   for await (const chunk of bytes) {
     for (let at = 0; at < chunk.length; at += turnBytes) {
@@ -64,34 +71,42 @@ async function* inTurns(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8A
   }
 }
 
+/** Collects the steps of what is not left out. */
 class Checked implements ArchiveVisitor {
-  readonly #writer: TreeWriter;
   readonly #check: EntryCheck;
+  #steps: TreeStep[] = [];
   #isLeftOut = false;
 
-  constructor(writer: TreeWriter, check: EntryCheck) {
-    this.#writer = writer;
+  constructor(check: EntryCheck) {
     this.#check = check;
+  }
+
+  /** The steps since the last call. */
+  taken(): TreeStep[] {
+    const steps = this.#steps;
+    this.#steps = [];
+    return steps;
   }
 
   entry(entry: ArchiveEntry): void {
     this.#isLeftOut = !this.#check(entry);
-    if (!this.#isLeftOut) this.#writer.entry(entry);
+    if (!this.#isLeftOut) this.#steps.push({ step: 'entry', entry });
   }
 
   data(bytes: Uint8Array): void {
-    if (!this.#isLeftOut) this.#writer.data(bytes);
+    // A part of a buffer would be sent with the whole of it.
+    if (!this.#isLeftOut) this.#steps.push({ step: 'data', bytes: new Uint8Array(bytes) });
   }
 
   endFile(): void {
-    if (!this.#isLeftOut) this.#writer.endFile();
+    if (!this.#isLeftOut) this.#steps.push({ step: 'end' });
   }
 
   executable(path: string): void {
-    this.#writer.executable(path);
+    this.#steps.push({ step: 'executable', path });
   }
 
   turnIntoSymlink(path: string, target: string): void {
-    this.#writer.turnIntoSymlink(path, target);
+    this.#steps.push({ step: 'symlink', path, target });
   }
 }

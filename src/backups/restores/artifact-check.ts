@@ -9,7 +9,7 @@ import type { ArchiveVisitor } from '../../archives/formats/entry.ts';
 import { type ArchiveLimits, Meter } from '../../archives/formats/limits.ts';
 import { noVisitor } from '../../archives/formats/entry.ts';
 import { corrupt } from '../../archives/formats/refusals.ts';
-import { type AppJson, appJsonMaxBytes, readAppJson } from '../../backups/app-json.ts';
+import { type AppJson, appJsonMaxBytes, readAppJson } from '../app-json.ts';
 import {
   type ArtifactKind,
   checkFits,
@@ -18,7 +18,7 @@ import {
   kindOfTar,
   ofInstance,
   type SourceKind,
-} from '../../backups/restores/artifact-kind.ts';
+} from './artifact-kind.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { artifactFile } from '../../store/files/snapshot.ts';
 
@@ -132,7 +132,7 @@ class TarReading implements Reading {
 
   #keep(bytes: Uint8Array): void {
     const kept = this.#appJson ?? [];
-    kept.push(bytes.slice());
+    kept.push(new Uint8Array(bytes));
     const size = kept.reduce((sum, { length }) => sum + length, 0);
     if (size <= appJsonMaxBytes) return;
     throw new ServiceError('ARTIFACT_UNFIT', 'The app.json of the backup is too large.');
