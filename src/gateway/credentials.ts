@@ -98,6 +98,30 @@ export class Callers {
     }
   }
 
+  /** The principal behind an API token that is the password of HTTP Basic, whatever the user name. */
+  basic(exchange: Exchange): SignedIn {
+    const given = /^basic +([A-Za-z0-9+/=]+)$/i.exec(exchange.header('authorization'))?.[1];
+    try {
+      const token =
+        given &&
+        Buffer.from(given, 'base64')
+          .toString()
+          .replace(/^[^:]*:/, '');
+      if (!token) throw new ServiceError('UNAUTHENTICATED', 'An API token is needed as password.');
+      const authorization = `Bearer ${token}`;
+      const principal = this.#options.authenticator.byToken({
+        ...{ cookieHeader: '', authorization, team: '', audience: 'api' },
+      });
+      this.#options.onCaller?.(principal);
+      return principal;
+    } catch (error) {
+      if (!(error instanceof ServiceError) || error.code !== 'UNAUTHENTICATED') throw error;
+      if (given !== undefined) this.#countFailure(exchange);
+      const headers = { 'WWW-Authenticate': 'Basic realm="Gangway", charset="UTF-8"' };
+      throw new ServiceError(error.code, error.message, { headers, cause: error });
+    }
+  }
+
   /** Accepts a token, a cookie or neither, for GraphQL: UNAUTHENTICATED for a bad token only; CROSS_SITE. */
   either(exchange: Exchange, use: CookieUse): Principal {
     if (hasBearer(exchange)) return this.bearer(exchange);

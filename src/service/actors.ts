@@ -16,6 +16,7 @@ import { engines } from '../actors/database/engines/engines.ts';
 import { destinationActorDefinition } from '../actors/destination/actor.ts';
 import { edgeDefinition } from '../actors/edge/edge-actor.ts';
 import { instanceActorDefinition } from '../actors/instance/actor.ts';
+import { pushDefinition } from '../actors/push/actor.ts';
 import type { RestoreDeps } from '../actors/restore/deps.ts';
 import type { ActorRuntime } from '../actors/runtime/runtime.ts';
 import { serversDefinition } from '../actors/server/actor.ts';
@@ -28,6 +29,7 @@ import { HostPrograms } from '../drivers/process/host-tools.ts';
 import { readStaticServer, toolchainPaths } from '../drivers/process/toolchain.ts';
 import type { Clock } from '../lib/clock.ts';
 import { GitFetch } from '../git/fetching/fetch.ts';
+import { GitPushes } from '../git/pushes/pushes.ts';
 import { Repositories } from '../git/repositories/repository.ts';
 import type { GuardedFetch } from '../lib/guarded-fetch.ts';
 import type { Logger } from '../lib/log.ts';
@@ -72,7 +74,9 @@ export function registerActors(actors: Pick<ActorRuntime, 'register'>, parts: Ac
   const { appsRoot } = parts.appsRoot;
   const sources = { ...parts, tools, appsRoot, uploadsRoot: parts.folders.uploads };
   const restores = restoreDeps(parts, sources);
-  actors.register(appDefinition(appDeps(parts, restores)));
+  const { deps: git, pushes } = gitParts(parts);
+  actors.register(appDefinition(appDeps(parts, restores, git)));
+  actors.register(pushDefinition({ ...parts, pushes, pushesRoot: parts.folders.pushes }));
   actors.register(databaseDefinition(databaseDeps(parts, tools, restores)));
   actors.register(destinationActorDefinition({ ...parts, roots: parts.config }));
   const own = { dataDir: parts.config.dataDir, snapshots: parts.folders.snapshots };
@@ -97,7 +101,7 @@ function hasOwnUids({ appsRoot, driver }: ActorParts): boolean {
   return appsRoot.perAppUid && driver.runs === 'host';
 }
 
-function appDeps(parts: ActorParts, restores: RestoreDeps): AppDeps {
+function appDeps(parts: ActorParts, restores: RestoreDeps, git: GitDeps): AppDeps {
   const { config, reader, driver, streams, secrets, clock, logger, bulk, prepareTools } = parts;
   const { appsRoot } = parts.appsRoot;
   const tools = toolchainPaths(appsRoot);
@@ -105,7 +109,7 @@ function appDeps(parts: ActorParts, restores: RestoreDeps): AppDeps {
   return {
     ...{ reader, driver, streams, secrets, clock, logger },
     restores,
-    git: gitDeps(parts),
+    git,
     // Every release is extracted before anything of it runs, so the tools are prepared here.
     extractor: {
       extract: async (archive, format, into, options) => {
@@ -149,12 +153,25 @@ function appDeps(parts: ActorParts, restores: RestoreDeps): AppDeps {
   };
 }
 
-function gitDeps({ appsRoot, host: driver, fetch: http, logger }: ActorParts): GitDeps {
+interface GitParts {
+  deps: GitDeps;
+  pushes: GitPushes;
+}
+
+function gitParts({ appsRoot, host: driver, fetch: http, logger }: ActorParts): GitParts {
   const uids = appsRoot.perAppUid ? gitUids : null;
-  const root = join(appsRoot.appsRoot, 'git');
-  const repositories = new Repositories({ root, driver, uids, logger });
-  const git = new GitFetch({ http, repositories, logger });
-  return { fetch: (request) => git.fetch(request), remoteOf };
+  const within = (folder: string): Repositories =>
+    new Repositories({ root: join(appsRoot.appsRoot, folder), driver, uids, logger });
+  const pushed = within('git-pushed');
+  const git = new GitFetch({ http, repositories: within('git'), pushed, logger });
+  const pushes = new GitPushes(pushed);
+  const deps: GitDeps = {
+    fetch: (request) => git.fetch(request),
+    pushed: (request) => git.pushed(request),
+    forget: (appId) => pushes.forget(appId),
+    remoteOf,
+  };
+  return { deps, pushes };
 }
 
 /** The host name that the edge routes to an app. */

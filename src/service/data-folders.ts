@@ -8,6 +8,8 @@ export interface DataFolders {
   uploads: string;
   /** Uploads while they arrive. */
   arrivingUploads: string;
+  /** What is pushed by git, while it arrives. */
+  pushes: string;
   /** Artifacts while they are restored. */
   restores: string;
   /** Copies of the data directory while they are backed up. */
@@ -21,6 +23,7 @@ export function dataFolders(dataDir: string): DataFolders {
     metrics: join(dataDir, 'metrics'),
     uploads,
     restores: join(dataDir, 'restores'),
+    pushes: join(dataDir, 'pushes'),
     snapshots: join(dataDir, 'snapshots'),
     arrivingUploads: join(uploads, 'tmp'),
   };

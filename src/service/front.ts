@@ -21,6 +21,7 @@ import { Gateway, type SharedPort } from '../gateway/server.ts';
 import { attachRoutes } from '../gateway/transports/attach.ts';
 import { backupDownloadRoutes } from '../gateway/transports/backup-download.ts';
 import { deployHookRoutes } from '../gateway/transports/deploy-hook.ts';
+import { gitPushRoutes } from '../gateway/transports/git-push.ts';
 import { GraphqlStreams } from '../gateway/transports/graphql-streams.ts';
 import { graphqlRoutes } from '../gateway/transports/graphql.ts';
 import { healthRoute } from '../gateway/transports/health.ts';
@@ -153,6 +154,12 @@ export class Front {
       healthRoute,
       ...graphqlRoutes({ graphql, callers, streams: this.#graphqlStreams, logger }),
       ...deployHookRoutes({ reader, actors, callers, authorize }),
+      ...gitPushRoutes({
+        ...{ reader, actors, callers, authorize, bulk, transfers, logger },
+        pushesRoot: ground.folders.pushes,
+        logs: ground.streams.reader,
+        clock: systemClock,
+      }),
       ...uploadRoutes({
         bulk,
         actors,

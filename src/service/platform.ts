@@ -70,8 +70,9 @@ export async function openPlatform(
     await storeReferences(store, secrets);
     const appsRoot = await prepareAppsRoot({ dataDir, logger });
     // An earlier process died while it received these.
-    const { arrivingUploads, restores } = dataFolders(dataDir);
-    for (const dir of [arrivingUploads, restores]) await rm(dir, { recursive: true, force: true });
+    const { arrivingUploads, restores, pushes } = dataFolders(dataDir);
+    for (const dir of [arrivingUploads, restores, pushes])
+      await rm(dir, { recursive: true, force: true });
     const choice = await chooseRuntime({ config, reader: store });
     const place = await placeOf(choice.runtime, config, secrets, logger);
     return new Platform({ config, logger, store, secrets, appsRoot, choice, ...place });

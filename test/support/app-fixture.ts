@@ -217,6 +217,8 @@ export async function appFixture(fixture: FixtureOptions = {}): Promise<AppFixtu
       },
       git: {
         fetch: () => Promise.reject(new Error('nothing is fetched here')),
+        pushed: () => Promise.reject(new Error('nothing is pushed here')),
+        forget: () => Promise.resolve(),
         remoteOf,
       },
       check: fixture.check ?? (() => Promise.resolve(null)),

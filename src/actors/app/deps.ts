@@ -55,6 +55,9 @@ export const appDefaults = {
 
 export interface GitDeps {
   fetch: GitFetch['fetch'];
+  pushed: GitFetch['pushed'];
+  /** Removes the repository that people pushed to. */
+  forget: (appId: string) => Promise<void>;
   /** Where an app with source GIT is fetched from. Throws NOT_DEPLOYABLE: its connection is gone. */
   remoteOf: (app: Readonly<AppRecord>) => GitRemote;
 }

@@ -273,6 +273,7 @@ export class Lifecycle {
     await driver.removeVolumesOf(core.id);
     await driver.images?.keep(core.id, new Set());
     await core.folders.removeAll();
+    if (core.record?.git != null) await core.deps.git.forget(core.id);
     await streams.drop(`app:${core.id}`);
     const changes = core.env.map(({ key }) => remove(tables.env, [core.id, key]));
     const services = new Set<string>();

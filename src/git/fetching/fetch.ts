@@ -20,6 +20,8 @@ import { findBranch, type Link, packOf, type Tip } from './upload-pack.ts';
 export interface GitFetchOptions {
   http: Pick<GuardedFetch, 'send'>;
   repositories: Repositories;
+  /** Those that people push to. */
+  pushed: Repositories;
   logger: Logger;
   limits?: Partial<typeof gitLimits>;
 }
@@ -50,6 +52,9 @@ export interface FetchRequest extends SandboxOwner {
   say: (line: string) => void;
   signal: AbortSignal;
 }
+
+/** Of what was pushed to the app's own repository. */
+export type PushedRequest = Omit<FetchRequest, 'connectionId' | 'remote'>;
 
 export class GitFetch {
   readonly #options: GitFetchOptions;
@@ -83,9 +88,20 @@ export class GitFetch {
     }
   }
 
+  /** The same of what was pushed here. Rejects with GIT_FAILED, or with the reason of the signal. */
+  pushed(request: PushedRequest): Promise<GitCommit> {
+    const { appId, branch, signal } = request;
+    return this.#options.pushed.use(appId, request, signal, async (repository) => {
+      const sha = await repository.tip(branch);
+      if (sha === null)
+        throw gitFailed(`Nothing was pushed to the branch ${plainLine(branch)} yet.`);
+      return this.#unpacked(repository, request, sha);
+    });
+  }
+
   async #into(
     repository: Repository,
-    { path, archive, found, say }: FetchRequest,
+    request: FetchRequest,
     link: Link,
     tip: Tip,
   ): Promise<GitCommit> {
@@ -94,6 +110,14 @@ export class GitFetch {
     const list = await repository.answer(['for-each-ref', '--format=%(objectname)', keptRefs]);
     const have = list.split('\n').filter((one) => one !== '');
     if (!have.includes(sha)) await this.#receive(repository, link, tip, have);
+    return this.#unpacked(repository, request, sha);
+  }
+
+  async #unpacked(
+    repository: Repository,
+    { path, archive, found, say }: PushedRequest,
+    sha: string,
+  ): Promise<GitCommit> {
     const commit = parseCommit(sha, await repository.answer(['cat-file', 'commit', sha]));
     say(`Found ${sha.slice(0, 12)} ${plainLine(commit.message.split('\n')[0] ?? '')}`);
     await found(commit);

@@ -215,7 +215,24 @@ export class Repository {
   }
 
   /** What git answers, in one piece. Rejects with GIT_FAILED. */
-  async answer(args: readonly string[], input: AsyncIterable<Uint8Array> | null = null) {
+  async answer(
+    args: readonly string[],
+    input: AsyncIterable<Uint8Array> | null = null,
+  ): Promise<string> {
+    return (await this.bytes(args, input)).toString();
+  }
+
+  /** The commit of a branch; null: there is none. */
+  async tip(branch: string): Promise<string | null> {
+    const ref = `refs/heads/${branch}`;
+    const found = await this.answer(['show-ref', '--verify', '--hash', ref]).catch(noRef);
+    return found?.trim() ?? null;
+  }
+
+  async bytes(
+    args: readonly string[],
+    input: AsyncIterable<Uint8Array> | null = null,
+  ): Promise<Buffer> {
     const chunks: Uint8Array[] = [];
     let bytes = 0;
     for await (const chunk of this.stream(args, input)) {
@@ -223,7 +240,7 @@ export class Repository {
       if (bytes > answerMaxBytes) throw gitFailed('Git answered with too much.');
       chunks.push(chunk);
     }
-    return Buffer.concat(chunks).toString();
+    return Buffer.concat(chunks);
   }
 
   /** What git writes, as it is taken. Throws GIT_FAILED at the end of one that failed. */
@@ -254,6 +271,11 @@ export class Repository {
       throw isMissing ? gitFailed('Git is not installed on this server.', error) : error;
     }
   }
+}
+
+function noRef(error: unknown): null {
+  if (error instanceof ServiceError && error.code === 'GIT_FAILED') return null;
+  throw error;
 }
 
 /** Nothing of the machine's own settings counts, and nobody is asked. */

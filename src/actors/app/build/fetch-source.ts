@@ -5,13 +5,14 @@
 import { reach } from '../../workload/reach.ts';
 import type { GitSource } from '../../../store/records/records.ts';
 import { fetchJobOf } from '../running/containers.ts';
+import { takesPushes } from '../settings/git-source.ts';
 import type { BuildWork } from './work.ts';
 
 /** Returns the archive, a tar among the app's uploads. Rejects with GIT_FAILED and NOT_DEPLOYABLE. */
 export async function fetchSource(work: BuildWork, git: GitSource): Promise<string> {
   const { core, app, deployment, signal, say, committed } = work;
   const { clock } = core.deps;
-  const { fetch, remoteOf } = core.deps.git;
+  const { fetch, pushed, remoteOf } = core.deps.git;
   await core.folders.ensureUploads();
   // An earlier try may have left one.
   await core.folders.keepUploads(new Set());
@@ -20,8 +21,6 @@ export async function fetchSource(work: BuildWork, git: GitSource): Promise<stri
     job: fetchJobOf(deployment.id, core.context.epoch),
     appId: app.id,
     teamId: app.teamId,
-    connectionId: git.connectionId,
-    remote: remoteOf(app),
     branch: deployment.branch ?? git.branch,
     path: git.path,
     archive,
@@ -29,6 +28,11 @@ export async function fetchSource(work: BuildWork, git: GitSource): Promise<stri
     say,
     signal,
   };
-  await reach(clock, signal, () => fetch(request));
+  if (takesPushes(git)) {
+    await reach(clock, signal, () => pushed(request));
+    return archive;
+  }
+  const from = { connectionId: git.connectionId, remote: remoteOf(app) };
+  await reach(clock, signal, () => fetch({ ...request, ...from }));
   return archive;
 }

@@ -1,0 +1,80 @@
+/**
+ * Owns the `push` actor: it takes what people push to an app, and has the app's branch deployed.
+ *
+ * 1. A deployment is queued once git has stored what it is of. It is the app's actor that queues it.
+ * 2. The file that arrived is gone when the push has an answer.
+ */
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { randomUUID } from 'node:crypto';
+
+import type { GitPushes } from '../../git/pushes/pushes.ts';
+import type { SandboxOwner } from '../../git/repositories/repository.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import type { Reader } from '../../store/reader-and-journal.ts';
+import type { AppRecord, GitSource } from '../../store/records/records.ts';
+import { tables } from '../../store/records/tables.ts';
+import { appActor } from '../app/protocol.ts';
+import { takesPushes } from '../app/settings/git-source.ts';
+import type { Actor, ActorContext, ActorDefinition } from '../runtime/actor.ts';
+import { pushActor, type PushOutcome, type PushProtocol } from './protocol.ts';
+
+export interface PushParts {
+  reader: Reader;
+  pushes: GitPushes;
+  /** Where pushes arrive, in a folder for each app. */
+  pushesRoot: string;
+}
+
+export function pushDefinition(parts: PushParts): ActorDefinition<PushProtocol> {
+  return { kind: pushActor, activate: (context) => handlersOf(parts, context) };
+}
+
+function handlersOf(parts: PushParts, context: ActorContext<PushProtocol>): Actor<PushProtocol> {
+  const { id } = context.ref;
+  return {
+    refs: () => {
+      const { app } = pushedTo(parts.reader, id);
+      return parts.pushes.refs(ownerOf(app), context.signal);
+    },
+    receive: async ({ pushId }) => {
+      const file = join(parts.pushesRoot, id, pushId);
+      try {
+        return await receive(parts, context, file);
+      } finally {
+        await rm(file, { force: true });
+      }
+    },
+  };
+}
+
+async function receive(
+  { reader, pushes }: PushParts,
+  context: ActorContext<PushProtocol>,
+  file: string,
+): Promise<PushOutcome> {
+  const { app, git } = pushedTo(reader, context.ref.id);
+  const { branch } = git;
+  const { report, sha } = await pushes.receive(ownerOf(app), file, branch, context.signal);
+  if (sha === null) {
+    return { report, deployment: null, note: `Only a push to ${branch} is deployed.` };
+  }
+  if (!app.autoDeploy) {
+    return { report, deployment: null, note: 'The app is not deployed by itself: deploy it.' };
+  }
+  const message = { type: 'redeploy', trigger: 'git_push', commitSha: sha, branch } as const;
+  const deployment = await context.actors.ask(appActor.at(app.id), message);
+  return { report, deployment, note: null };
+}
+
+function pushedTo(reader: Reader, id: string): { app: Readonly<AppRecord>; git: GitSource } {
+  const app = reader.get(tables.apps, id);
+  if (app?.deletedAtMs !== null) throw new ServiceError('NOT_FOUND', 'No such app.');
+  const { git } = app;
+  if (git !== null && takesPushes(git)) return { app, git };
+  throw new ServiceError('CONFLICT', 'This app is not deployed from what is pushed here.');
+}
+
+function ownerOf({ id: appId, teamId }: Readonly<AppRecord>): SandboxOwner {
+  return { job: `${appId}-push-${randomUUID().slice(0, 8)}`, appId, teamId };
+}

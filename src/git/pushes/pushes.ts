@@ -1,0 +1,68 @@
+/**
+ * Owns the repositories that people push to: one an app, which git alone touches, in its sandbox.
+ *
+ * 1. Objects are checked before any of them counts, and a push has at most `pushBytesMax`.
+ * 2. What an app's repository holds is bounded; beyond, what no branch leads to is dropped, and then pushes are
+ *    refused.
+ */
+import { createReadStream } from 'node:fs';
+
+import { ServiceError } from '../../lib/errors.ts';
+import type { Repositories, Repository, SandboxOwner } from '../repositories/repository.ts';
+
+export const pushBytesMax = 512 * 1024 ** 2;
+const keptBytesMax = 1024 ** 3;
+const packsMax = 30;
+
+export interface Pushed {
+  /** What git says of it, for the client's git. */
+  report: Uint8Array;
+  /** What the branch is now, when the push changed it; null: it did not, or removed it. */
+  sha: string | null;
+}
+
+// prettier-ignore
+const receivePack = [
+  '-c', 'receive.fsckObjects=true', '-c', `receive.maxInputSize=${String(pushBytesMax)}`,
+  '-c', 'receive.denyCurrentBranch=ignore', '-c', 'receive.denyDeleteCurrent=ignore',
+  '-c', 'receive.unpackLimit=1', '-c', 'receive.autogc=false', 'receive-pack', '--stateless-rpc',
+];
+
+export class GitPushes {
+  readonly #repositories: Repositories;
+
+  constructor(repositories: Repositories) {
+    this.#repositories = repositories;
+  }
+
+  /** The branches there are, as a client's git asks for them. */
+  refs(owner: SandboxOwner, signal: AbortSignal): Promise<Uint8Array> {
+    return this.#repositories.use(owner.appId, owner, signal, async (repository) => {
+      await makeRoom(repository);
+      return repository.bytes([...receivePack, '--advertise-refs', '.']);
+    });
+  }
+
+  /** `file`: what the client's git sent. */
+  receive(owner: SandboxOwner, file: string, branch: string, signal: AbortSignal): Promise<Pushed> {
+    return this.#repositories.use(owner.appId, owner, signal, async (repository) => {
+      const before = await repository.tip(branch);
+      const report = await repository.bytes([...receivePack, '.'], createReadStream(file));
+      const after = await repository.tip(branch);
+      return { report, sha: after === before ? null : after };
+    });
+  }
+
+  /** Removes an app's repository. */
+  forget(appId: string): Promise<void> {
+    return this.#repositories.remove(appId);
+  }
+}
+
+async function makeRoom(repository: Repository): Promise<void> {
+  const { count, bytes } = await repository.packs();
+  if (count < packsMax && bytes < keptBytesMax) return;
+  await repository.answer(['gc', '--quiet', '--prune=now']);
+  if ((await repository.packs()).bytes < keptBytesMax) return;
+  throw new ServiceError('PAYLOAD_TOO_LARGE', 'The repository of the app has more than 1 GiB.');
+}
