@@ -98,8 +98,9 @@ export class Callers {
     }
   }
 
-  /** The principal behind an API token that is the password of HTTP Basic, whatever the user name. */
+  /** The principal behind an API token that is the password of HTTP Basic, whatever the user name, or a bearer. */
   basic(exchange: Exchange): SignedIn {
+    if (hasBearer(exchange)) return this.bearer(exchange);
     const given = /^basic +([A-Za-z0-9+/=]+)$/i.exec(exchange.header('authorization'))?.[1];
     try {
       const token =

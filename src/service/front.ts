@@ -154,12 +154,7 @@ export class Front {
       healthRoute,
       ...graphqlRoutes({ graphql, callers, streams: this.#graphqlStreams, logger }),
       ...deployHookRoutes({ reader, actors, callers, authorize }),
-      ...gitPushRoutes({
-        ...{ reader, actors, callers, authorize, bulk, transfers, logger },
-        pushesRoot: ground.folders.pushes,
-        logs: ground.streams.reader,
-        clock: systemClock,
-      }),
+      ...this.#pushRoutes(transfers),
       ...uploadRoutes({
         bulk,
         actors,
@@ -216,6 +211,17 @@ export class Front {
       ...attachRoutes({ reader, consoles, callers, authorize }),
       ...this.#mcp.routes,
     ];
+  }
+
+  #pushRoutes(transfers: Transfers): Route[] {
+    const { callers, ground, logger } = this.#options.core;
+    const { store: reader, actors, bulk, folders, streams } = ground;
+    return gitPushRoutes({
+      ...{ reader, actors, callers, authorize, bulk, transfers, logger },
+      pushesRoot: folders.pushes,
+      logs: streams.reader,
+      clock: systemClock,
+    });
   }
 
   /** Resolves when the activity holds that this request reads what the target is. */

@@ -323,6 +323,8 @@ export const routes: readonly RouteLine[] = [
   { route: 'GET /api/health', takes: 'anything', need: 'anybody', on: 'none', path: () => '/api/health' },
   { route: 'GET /metrics', takes: 'anything', need: 'admin', on: 'none', path: () => '/metrics' },
   { route: 'POST /api/apps/:id/deploy-hook/:token', takes: 'bearer', need: 'deploy_apps', on: 'thing', past: 409, path: ({ things }) => things.hookPath },
+  { route: 'GET /git/:app/info/refs', takes: 'bearer', need: 'deploy_apps', on: 'thing', past: 409, path: ({ things }) => `/git/${things.appId}.git/info/refs?service=git-receive-pack` },
+  { route: 'POST /git/:app/git-receive-pack', takes: 'bearer', need: 'deploy_apps', on: 'thing', past: 415, headers: json, body: '{}', path: ({ things }) => `/git/${things.appId}.git/git-receive-pack` },
   { route: 'POST /api/apps/:id/upload', takes: 'cookie', need: 'deploy_apps', on: 'thing', past: 400, headers: { 'x-upload-filename': 'empty.zip' }, path: ({ things }) => `/api/apps/${things.appId}/upload` },
   { route: 'GET /api/apps/:id/source', takes: 'cookie', need: 'configure_apps', on: 'thing', past: 404, code: 'NO_UPLOAD', path: ({ things }) => `/api/apps/${things.appId}/source` },
   { route: 'POST /api/backups/restore-upload', takes: 'cookie', need: 'restore_backups', on: 'thing', past: 415, path: ({ things }) => `/api/backups/restore-upload?app=${things.appId}` },

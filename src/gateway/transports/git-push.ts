@@ -2,7 +2,7 @@
  * Owns pushes by git (gitprotocol-http(5)) to `/git/<app id or slug>.git`, with an API token as the password.
  *
  * 1. The checks run in this order: the caller (401), the caller's rights (404, 403), what is asked for (403, 415),
- *    the app's source (409). Errors are plain text, which git shows.
+ *    the app's source (409). Git gets errors as plain text, which it shows.
  * 2. What is pushed arrives in a file; only then git sees it. A client that leaves earlier takes it along.
  * 3. The answer is git's own report, then the log of the deployment to its end. A client that leaves meanwhile leaves
  *    the deployment alone, and one that loses the right gets no more of the log.
@@ -221,6 +221,10 @@ function said(line: Uint8Array | string): Buffer {
 }
 
 function refuseInText(exchange: Exchange, error: ServiceError): void {
+  if (!exchange.header('user-agent').startsWith('git/')) {
+    exchange.problem(error);
+    return;
+  }
   const headers = { 'Content-Type': 'text/plain; charset=utf-8', ...noStore, ...error.headers };
   exchange.send(error.status, headers, `${error.message}\n`);
 }
