@@ -32,8 +32,8 @@ export const lostWithout: Readonly<Record<IsolationLayer, string>> = {
     "Apps see each other's processes and their command lines. Where apps have no uid of their own, they read " +
     "each other's variables and end each other, too.",
   mount:
-    'Apps share /tmp, /var/tmp and /dev/shm, and nothing but the modes of files keeps them from the data ' +
-    'directory and from the folders of others.',
+    'Apps share /tmp, /var/tmp, /run/lock and /dev/shm, and nothing but the modes of files keeps them from the ' +
+    'data directory and from the folders of others.',
   ipc: 'Apps share System V shared memory, semaphores and message queues.',
   uts: 'Apps see the host name of this machine.',
   network:

@@ -99,6 +99,18 @@ const attempts: readonly Attempt[] = [
     script: `fs.readFileSync('/dev/shm/' + at.name, 'utf8') === 'theirs\\n'`,
   },
   {
+    what: "reads another app's file in /run/lock",
+    layers: ['mount'],
+    script: `fs.readFileSync('/run/lock/' + at.name, 'utf8') === 'theirs\\n'`,
+  },
+  {
+    what: 'learns which workloads others have by their control groups',
+    layers: [],
+    script: `['', '/memory', '/pids', '/unified'].some((mount) => succeeds(() =>
+      fs.readdirSync('/sys/fs/cgroup' + mount).filter((one) => one.startsWith('gangway-'))
+        .some((own) => succeeds(() => fs.readdirSync('/sys/fs/cgroup' + mount + '/' + own).includes('t-team_victim')))))`,
+  },
+  {
     what: 'finds System V shared memory of another app',
     layers: ['ipc'],
     script: `fs.readFileSync('/proc/sysvipc/shm', 'utf8').split('\\n')
@@ -183,7 +195,7 @@ const attempts = [${attempts.map(({ script }) => `() => ${script}`).join(',\n')}
 const victim = `
 const fs = require('node:fs'); const net = require('node:net');
 const [, port, name] = process.argv;
-for (const dir of ['/tmp/', '/dev/shm/']) fs.writeFileSync(dir + name, 'theirs\\n');
+for (const dir of ['/tmp/', '/dev/shm/', '/run/lock/']) fs.writeFileSync(dir + name, 'theirs\\n');
 require('node:child_process').execFileSync('ipcmk', ['-M', '4096', '-p', '666'], { stdio: 'ignore' });
 net.createServer().listen('\\0' + name);
 net.createServer().listen(Number(port), '127.0.0.1', () => console.log(process.pid));`;
@@ -216,7 +228,8 @@ for (const [setting, without] of Object.entries(layerSettings)) {
     after(async () => {
       loopback.close();
       await place.close();
-      for (const dir of ['/tmp', '/dev/shm']) fs.rmSync(path.join(dir, name), { force: true });
+      for (const dir of ['/tmp', '/dev/shm', '/run/lock'])
+        fs.rmSync(path.join(dir, name), { force: true });
     });
 
     /** As the service makes them: its root is ours, `data` and `tmp` are the app's. */

@@ -57,8 +57,8 @@ async function probePort(
   looked: Looked,
 ): Promise<'listening' | 'silent' | 'foreign'> {
   // Those that take connections to `127.0.0.1:<port>`.
-  const listeners = (await listeningSockets('/proc/net')).filter(
-    (socket) => socket.port === port && reachedThroughLoopback.has(socket.address),
+  const listeners = (await listeningSockets('/proc/net', new Set([port]))).filter(({ address }) =>
+    reachedThroughLoopback.has(address),
   );
   if (listeners.length === 0) return 'silent';
   const own = await ownOf(listeners, looked);

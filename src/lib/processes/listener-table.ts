@@ -6,6 +6,8 @@ import { type ListeningSocket, listeningSockets } from './listening-sockets.ts';
 export class ListenerTable {
   readonly #dir: string;
   #next: Promise<readonly ListeningSocket[]> | undefined;
+  /** What the next look is asked for. */
+  #wanted = new Set<number>();
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(dir = '/proc/net') {
@@ -17,6 +19,7 @@ export class ListenerTable {
    * sees them that begins behind this call.
    */
   async at(host: string, port: number): Promise<ListeningSocket[]> {
+    this.#wanted.add(port);
     this.#next ??= this.#afterTheLast();
     const sockets = await this.#next;
     const addresses = host.includes(':') ? [host, '::'] : [host, '0.0.0.0', '::'];
@@ -28,7 +31,9 @@ export class ListenerTable {
     // Who asks in this turn of the loop waits for the same look.
     await setImmediate();
     this.#next = undefined;
-    const look = listeningSockets(this.#dir);
+    const wanted = this.#wanted;
+    this.#wanted = new Set();
+    const look = listeningSockets(this.#dir, wanted);
     this.#last = look.catch(() => undefined); // Its askers are told.
     return look;
   }

@@ -23,9 +23,10 @@ export interface ListeningSocket extends Listener {
   uid: number;
 }
 
+/** Address and port, state, uid, inode. Who has thousands of sockets listen costs others little. */
+const socket =
+  /: ([0-9A-F]+):([0-9A-F]{4}) [0-9A-F]+:[0-9A-F]{4} ([0-9A-F]{2}) \S+ \S+ \S+ +(\d+) +\d+ (\d+) /g;
 const listenState = '0A';
-/** In the line that names the columns. */
-const headState = 'st';
 const mapped = /^0{16}FFFF0000([0-9A-F]{8})$/;
 
 /** Each table with what counts its sockets, those of `dir` alone. */
@@ -34,30 +35,40 @@ const tables = [
   { table: 'tcp6', counts: 'sockstat6', none: /^TCP6: inuse 0$/m },
 ] as const;
 
-/** `dir`: `/proc/net`, or that of a process in a network of its own. */
-export async function listeningSockets(dir: string): Promise<ListeningSocket[]> {
+/** `dir`: `/proc/net`, or that of a process in a network of its own. `only`: at these ports; absent: at all. */
+export async function listeningSockets(
+  dir: string,
+  only?: ReadonlySet<number>,
+): Promise<ListeningSocket[]> {
   const sockets: ListeningSocket[] = [];
+  const ports = only && new Set([...only].map(hexPort));
   for (const { table, counts, none } of tables) {
     const counted = await readFile(`${dir}/${counts}`, 'latin1').catch(() => '');
     if (none.test(counted)) continue;
     for await (const text of tablePages(`${dir}/${table}`)) {
-      if (!addListening(text.split('\n'), sockets)) break;
+      if (!addListening(text, ports, sockets)) break;
     }
   }
   // The kernel writes the table piece by piece: one that moves meanwhile stands there twice.
-  return [...new Map(sockets.map((socket) => [socket.inode, socket])).values()];
+  return [...new Map(sockets.map((one) => [one.inode, one])).values()];
 }
 
-/** False at the first line that is of no listener. */
-function addListening(lines: readonly string[], sockets: ListeningSocket[]): boolean {
-  for (const line of lines) {
-    const [, local = '', , state, , , , uid, , inode] = line.trim().split(/\s+/);
-    if (inode === undefined || state === headState) continue;
+/** False at the first that is of no listener. */
+function addListening(
+  text: string,
+  only: ReadonlySet<string> | undefined,
+  sockets: ListeningSocket[],
+): boolean {
+  for (const [, hex = '', port = '', state, uid, inode = ''] of text.matchAll(socket)) {
     if (state !== listenState) return false;
-    const [hex = '', port = ''] = local.split(':');
+    if (only?.has(port) === false) continue;
     sockets.push({ address: addressOf(hex), port: parseInt(port, 16), inode, uid: Number(uid) });
   }
   return true;
+}
+
+function hexPort(port: number): string {
+  return port.toString(16).toUpperCase().padStart(4, '0');
 }
 
 /** The kernel writes words of 32 bits in the order of the machine, which is little-endian here. */

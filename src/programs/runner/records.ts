@@ -5,6 +5,7 @@
  * 2. Folders and files are for their owner alone, and the app's variables in them are sealed.
  */
 import fs from 'node:fs';
+import { rm } from 'node:fs/promises';
 import path from 'node:path';
 
 import type { Exit, WorkloadSpec } from '../../protocol/workload.ts';
@@ -67,8 +68,11 @@ export class Records {
     writeFileWhole(path.join(dir, recordName), JSON.stringify(sealed), durable);
   }
 
-  remove(id: string): void {
-    fs.rmSync(path.join(this.#dir, id), { recursive: true, force: true });
+  /** The record at once; what lies beside it, such as a long log, while others have their turns. */
+  async remove(id: string): Promise<void> {
+    const dir = path.join(this.#dir, id);
+    fs.rmSync(path.join(dir, recordName), { force: true });
+    await rm(dir, { recursive: true, force: true });
   }
 
   /** All that can be read; what cannot is given to `damaged` and left where it is. */

@@ -163,10 +163,10 @@ export class Runner implements Tenants {
     this.#leaving.add(known);
     this.terminals.endOf(id);
     const stopped = known.stop().finally(() => this.#leaving.delete(known));
-    const removal = stopped.then(() => {
+    const removal = stopped.then(async () => {
       known.output.close();
-      this.#options.records.remove(id);
       this.#leavePort(known.spec);
+      await this.#options.records.remove(id);
     });
     this.#removals.set(id, removal);
     try {
@@ -335,7 +335,7 @@ export class Runner implements Tenants {
     const membership = { mark: this.#markOf(id), first: null };
     await killAll(group.holds ? { ...membership, group } : membership, this.#options.clock);
     group.close();
-    this.#options.records.remove(id);
+    await this.#options.records.remove(id);
     this.#removals.delete(id);
   }
 

@@ -34,6 +34,8 @@ export const tempFolders = ['/tmp', '/var/tmp'];
 const [ptmx, pts] = ['/dev/ptmx', '/dev/pts'];
 /** Of the machine's memory, each; where control groups hold, their bounds come first. */
 const tempSize = 'size=25%';
+/** Where every user may make files, beside those. */
+const lockFolder = '/run/lock';
 /** Programs such as tmux and editors open some. */
 const terminalsMax = 64;
 
@@ -62,6 +64,9 @@ export function viewMounts({ hidden, shared, own, terminals }: View): string[] |
     ...kept.map((folder, at) => bind(path.join(stage, String(at)), folder)),
     ...tempFolders.filter((temp) => !bare.includes(temp)).map((temp) => bind(own.temp, temp)),
     ...(terminals === null ? [] : ownTerminals(terminals)),
+    ...(places.some((place) => isWithin(place, lockFolder)) || !fs.existsSync(lockFolder)
+      ? []
+      : [line('gangway-lock', lockFolder, 'tmpfs', 'mode=1777,nosuid,nodev,noexec,size=5m')]),
     line('gangway-shm', stage, 'tmpfs', `mode=1777,nosuid,nodev,${tempSize}`),
   ];
 }

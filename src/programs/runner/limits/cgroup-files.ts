@@ -138,6 +138,12 @@ export function* wholeGroup(dir: string): Generator<string, void> {
   yield dir;
 }
 
+/** Makes a group of which nobody else lists what is in it: names of workloads are theirs. */
+export function makeClosed(dir: string): void {
+  fs.mkdirSync(dir, { recursive: true });
+  fs.chmodSync(dir, 0o711);
+}
+
 /** Leaves one that has groups or processes. */
 export function removeEmpty(dir: string): void {
   try {

@@ -21,6 +21,7 @@ import { livingInstances } from '../instance.ts';
 import {
   control,
   groupsIn,
+  makeClosed,
   parseMounts,
   parseOwnV2,
   parsePids,
@@ -100,7 +101,7 @@ function openV1(mounts: ReadonlyMap<Controller, string>, folder: string): Tree |
   for (const [controller, mount] of mounts) {
     const dir = path.join(mount, folder);
     try {
-      fs.mkdirSync(dir, { recursive: true });
+      makeClosed(dir);
       dirs.set(controller, dir);
     } catch {
       // Not ours to make groups in: this controller limits nothing.
@@ -115,7 +116,7 @@ function openV2(base: string, isOwn: boolean, folder: string): Tree | undefined 
   const dir = path.join(base, folder);
   try {
     if (!offers(base)) return undefined;
-    fs.mkdirSync(dir, { recursive: true });
+    makeClosed(dir);
     hand(base, isOwn);
     hand(dir, false);
     const dirs = new Map<Controller, string>();

@@ -14,6 +14,7 @@ import {
   control,
   findFlat,
   groupsIn,
+  makeClosed,
   parseNumber,
   readControl,
   removeEmpty,
@@ -57,7 +58,7 @@ export class TeamMemory {
     for (const dir of this.#dirs) {
       const own = path.join(dir, name);
       if (fs.existsSync(own)) continue;
-      fs.mkdirSync(own, { recursive: true });
+      makeClosed(own);
       handDown(own);
     }
     const teams = this.#teams();
