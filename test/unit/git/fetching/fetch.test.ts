@@ -1,0 +1,153 @@
+import assert from 'node:assert/strict';
+import { existsSync, readdirSync, readFileSync, statSync, utimesSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import {
+  type FetchRequest,
+  GitFetch,
+  type gitLimits,
+  parseCommit,
+} from '../../../../src/git/fetching/fetch.ts';
+import type { GitCommit } from '../../../../src/git/fetching/commit.ts';
+import { Repositories } from '../../../../src/git/repositories/repository.ts';
+import { AddressPolicy } from '../../../../src/lib/address-policy.ts';
+import { GuardedFetch } from '../../../../src/lib/guarded-fetch.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { GitServer } from '../../../support/git-server.ts';
+import { localPrograms } from '../../../support/local-programs.ts';
+import { needs } from '../../../support/programs.ts';
+import { noLog, tempDir } from '../../../support/runner.ts';
+
+describe('GitFetch', { skip: needs('git') }, () => {
+  const server = new GitServer();
+  const root = tempDir();
+  const programs = localPrograms();
+  const policy = new AddressPolicy({ privateNetworks: ['127.0.0.0/8'] });
+  before(() => server.open());
+  after(async () => {
+    await server.close();
+    await rm(root, { recursive: true, force: true });
+  });
+
+  function fetcher(limits: Partial<typeof gitLimits> = {}): GitFetch {
+    const within = (name: string): Repositories =>
+      new Repositories({ root: join(root, name), driver: programs, uids: null, logger: noLog });
+    const http = new GuardedFetch({ policy });
+    return new GitFetch({
+      ...{ http, logger: noLog, limits },
+      repositories: within('git'),
+      pushed: within('pushed'),
+    });
+  }
+
+  let jobs = 0;
+  function request(url: string, more: Partial<FetchRequest> = {}): FetchRequest {
+    return {
+      job: `job-${String((jobs += 1))}`,
+      appId: 'app_1',
+      teamId: 'team_1',
+      connectionId: null,
+      remote: { url, credentials: null },
+      branch: 'main',
+      path: null,
+      archive: join(root, 'archive.tar'),
+      found: () => Promise.resolve(),
+      say: () => undefined,
+      signal: new AbortController().signal,
+      ...more,
+    };
+  }
+
+  it('gives git no credentials and no address, and no name of a stranger', async () => {
+    const url = server.create('secret', { a: '1' });
+    server.login = 'bot:s3cret';
+    const remote = { url, credentials: { username: 'bot', secret: 's3cret' } };
+    await fetcher().fetch(request(url, { remote, connectionId: 'con_1' }));
+    server.login = null;
+    const told = JSON.stringify([programs.ran, programs.started]);
+    for (const word of ['s3cret', 'bot:', server.url, 'refs/heads']) {
+      assert.ok(!told.includes(word), word);
+    }
+    assert.deepEqual(
+      programs.removed,
+      programs.started.map(({ id }) => id),
+    );
+  });
+
+  it('bounds what comes, what is unpacked, and the time', async () => {
+    const url = server.create('large', { noise: 'x'.repeat(300_000) });
+    const small = fetcher({ treeBytes: 100_000 }).fetch(request(url));
+    await assert.rejects(small, /The files of the commit have more than/);
+    server.commit('large', { more: Array.from({ length: 9000 }, Math.random).join('') });
+    const few = fetcher({ packBytes: 20_000 }).fetch(request(url));
+    await assert.rejects(few, /has more than .* of objects/);
+    server.answers.set('/large.git/git-upload-pack', () => undefined);
+    const late = fetcher({ fetchMs: 300 }).fetch(request(url));
+    await assert.rejects(late, /Fetching took longer than/);
+    server.answers.clear();
+    await fetcher().fetch(request(url));
+    assert.ok(statSync(join(root, 'archive.tar')).size > 300_000, 'and it is fetched then');
+  });
+
+  it('says what a repository is that vanished between two looks', async () => {
+    const url = server.create('gone', { a: '1' });
+    server.answers.set('/gone.git/git-upload-pack', (_request, response) => {
+      response.writeHead(404).end();
+    });
+    await assert.rejects(fetcher().fetch(request(url)), /There is no such repository/);
+    server.answers.clear();
+  });
+
+  it('asks only for what is new, and begins anew when it has kept too much', async () => {
+    const url = server.create('kept', { a: '1' });
+    await fetcher().fetch(request(url));
+    const second = server.commit('kept', { b: '2' });
+    let seen: GitCommit | null = null;
+    const found = (commit: GitCommit): Promise<void> => {
+      seen = commit;
+      return Promise.resolve();
+    };
+    await fetcher().fetch(request(url, { found }));
+    assert.equal((seen as GitCommit | null)?.sha, second);
+    server.commit('kept', { c: '3' });
+    const before = programs.ran.length;
+    await fetcher({ keptPacks: 2 }).fetch(request(url));
+    const inits = programs.ran.slice(before).filter(({ command }) => command.includes('init'));
+    assert.equal(inits.length, 1);
+    const text = readFileSync(join(root, 'archive.tar'), 'latin1');
+    assert.ok(text.includes('c\0'));
+  });
+
+  it('keeps teams and connections apart, and removes what is not used', async () => {
+    const url = server.create('apart', { a: '1' });
+    const folder = join(root, 'git');
+    const before = readdirSync(folder).length;
+    await fetcher().fetch(request(url));
+    await fetcher().fetch(request(url, { teamId: 'team_2' }));
+    await fetcher().fetch(request(url, { connectionId: 'con_2' }));
+    assert.equal(readdirSync(folder).length, before + 3);
+    for (const name of readdirSync(folder)) utimesSync(join(folder, name), 1, 1);
+    await fetcher().fetch(request(url));
+    await eventually('the others are gone', () => readdirSync(folder).length === 1);
+    assert.ok(existsSync(join(folder, readdirSync(folder)[0] ?? '', 'repo', 'HEAD')));
+  });
+
+  it('refuses addresses that are none of https', async () => {
+    for (const url of ['ext::sh -c x', 'file:///etc', 'ssh://git@h/x', '-x', 'https://h/x?a=b']) {
+      await assert.rejects(fetcher().fetch(request(url)), { code: 'GIT_FAILED' }, url);
+    }
+  });
+});
+
+describe('parseCommit()', () => {
+  it('takes what git wrote, and lets nothing through that terminals obey', () => {
+    const head = 'tree 1\nauthor A\u001b[2J B <a@b> 1 +0100\ncommitter C <c@d> 1 +0000';
+    assert.deepEqual(parseCommit('s', `${head}\n\nOne\u0007\n\nTwo\n`), {
+      sha: 's',
+      author: 'A [2J B <a@b>',
+      message: 'One\n\nTwo',
+    });
+    assert.deepEqual(parseCommit('s', 'tree 1'), { sha: 's', author: '', message: '' });
+  });
+});
