@@ -100,8 +100,11 @@ describe('restores', () => {
       const { status, text, last } = await upload(`app=${appId}`, artifact);
       assert.deepEqual([status, last], [200, 'restore: ok'], text);
       assert.equal(readFileSync(note, 'utf8'), 'first');
+      const flipped = Buffer.from(artifact);
+      flipped.writeUInt8(artifact.readUInt8(100) ^ 1, 100);
       for (const [body, why] of [
         [artifact.subarray(0, -4), /ARTIFACT_CORRUPT/],
+        [flipped, /ARTIFACT_CORRUPT/],
         [Buffer.concat([artifact, Buffer.from('x')]), /ARTIFACT_CORRUPT/],
         [gzipSync('PGDMP and so on'), /a backup of a PostgreSQL database.*ARTIFACT_UNFIT/],
         [gzipSync(hostile(gunzipSync(artifact))), /ARCHIVE_UNSAFE_ENTRY/],
@@ -111,6 +114,12 @@ describe('restores', () => {
         assert.match(refused.last, /^restore: failed: /);
         assert.ok(refused.text.includes('Nothing was changed.'));
       }
+      // Compressed again by another program, in members.
+      const tar = gunzipSync(artifact);
+      const members = [tar.subarray(0, 700), tar.subarray(700)].map((part) => gzipSync(part));
+      writeFileSync(note, 'fourth');
+      const again = await upload(`app=${appId}`, Buffer.concat(members));
+      assert.equal(again.last, 'restore: ok', again.text);
       assert.equal(readFileSync(note, 'utf8'), 'first');
       assert.equal(existsSync(join(gangway.dataDir, 'evil')), false);
       assert.deepEqual(readdirSync(join(gangway.dataDir, 'restores')), []);

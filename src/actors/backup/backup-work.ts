@@ -30,6 +30,8 @@ export async function makeArtifact(
   const run = backups.run(runId);
   const { destination, recipient } = deps.openDestination(run.destinationId);
   const encrypted = recipient !== null;
+  const beganMs = deps.clock.now();
+  backups.mustBeUndisturbed(beganMs);
   const source = await untilAborted(deps.sourceOf(target, { encrypted }), signal);
   const key = keyOf(backups.require(), run, `${source.ending}.gz${encrypted ? '.age' : ''}`);
   const save = (patch: Partial<BackupRunRecord>): Promise<unknown> =>
@@ -42,6 +44,7 @@ export async function makeArtifact(
     const dump = ownDumps.has(source.ending) ? hashed(source.read(signal)) : source.read(signal);
     const bytes = deps.pack(dump, recipient);
     const artifact = await writeArtifact(bytes, { ...transport, leaves });
+    backups.mustBeUndisturbed(beganMs);
     const own = dump instanceof Hashed && { dumpSha256: dump.sha256 };
     await save({ ...artifact, ...own, status: 'verifying', progressBytes: 0 });
     await verifyArtifact(artifact, transport);

@@ -81,6 +81,17 @@ export class Backups {
     throw new ServiceError('NOT_FOUND', 'No such schedule.');
   }
 
+  /** RESTORE_RUNNING where a restore has changed the target since then: what is read of it is of two states. */
+  mustBeUndisturbed(sinceMs: number): void {
+    const { reader } = this.deps;
+    const prefix = [this.target.targetId];
+    const restores = reader.list(tables.restoreRuns, 'target', prefix, { limit: Infinity });
+    for (const { touchedAtMs, finishedAtMs } of restores) {
+      if (touchedAtMs === undefined || (finishedAtMs ?? Infinity) < sinceMs) continue;
+      throw new ServiceError('RESTORE_RUNNING', 'A restore replaces the data meanwhile.');
+    }
+  }
+
   /** Runs that are under way, or left something, the oldest first. */
   openRuns(): Readonly<BackupRunRecord>[] {
     const { reader } = this.deps;

@@ -35,6 +35,7 @@ export class Runs {
     return {
       run: async ({ destinationId }) => {
         this.#backups.requireDestination(destinationId);
+        this.#backups.mustBeUndisturbed(this.#backups.deps.clock.now());
         const under = this.#underWay((run) => run.destinationId === destinationId);
         if (under !== undefined) {
           const detail = `A backup to this destination is under way: ${under.id}.`;

@@ -21,6 +21,7 @@ import { pause } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { DatabaseEngine, RestoreRunRecord } from '../../store/records/records.ts';
 import { tables } from '../../store/records/tables.ts';
+import { asFailure, fromFailure } from '../../workers/task-failure.ts';
 import type { RestoreCore } from './core.ts';
 import { idlePollMs, progressEveryMs, recoverEveryMs, recoverForMs } from './deps.ts';
 import type { RestoreRights } from './protocol.ts';
@@ -107,7 +108,7 @@ export async function replaceData(given: RestoreGiven, signal: AbortSignal): Pro
     say(`The artifact is whole: ${mebibytes(checked.bytes)} unpacked.`);
   } catch (error) {
     say(nothingTouched);
-    throw error;
+    throw told(error);
   }
   let isTouched = false;
   let kept: KeptUpload | null = null;
@@ -156,6 +157,12 @@ function isOwn({ core, run }: RestoreParts, { sha256 }: CheckedArtifact): boolea
     limit: Infinity,
   });
   return all.some(({ dumpSha256 }) => dumpSha256 === sha256);
+}
+
+/** What a full disk says is told. */
+function told(error: unknown): unknown {
+  const failure = asFailure(error);
+  return failure.kind === 'refused' ? fromFailure(failure) : error;
 }
 
 /** Rejects with why the data was not restored, and tells in the log whose data is in place. */

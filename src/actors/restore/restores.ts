@@ -180,8 +180,13 @@ export class Restores {
       file: this.#fileOf(current.run.id),
       say: (line: string) => this.#say(current, line),
       enter: (phase: RestoreRunRecord['phase'], signal: AbortSignal) =>
-        this.#core.context.report(() => this.#save(current, { phase }), signal),
+        this.#core.context.report(() => this.#enter(current, phase), signal),
     };
+  }
+
+  #enter(current: Current, phase: RestoreRunRecord['phase']): Promise<void> {
+    const touchedAtMs = this.#core.deps.clock.now();
+    return this.#save(current, { phase, ...(phase === 'replacing' && { touchedAtMs }) });
   }
 
   #say(current: Current, line: string): void {

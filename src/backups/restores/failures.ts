@@ -1,5 +1,6 @@
 /** Owns what a failed restore is told by: what went wrong, and in which state that left the target. */
 import { ServiceError } from '../../lib/errors.ts';
+import { asFailure } from '../../workers/task-failure.ts';
 
 /** The live data was not touched. */
 export function untouched(error: unknown): ServiceError {
@@ -32,11 +33,14 @@ export function unfit(sentence: string): ServiceError {
 }
 
 function told(error: unknown, state: string): ServiceError {
-  const { code, message } =
-    error instanceof ServiceError
-      ? error
-      : ({ code: 'RESTORE_FAILED', message: 'The restore was ended.' } as const);
+  const { code, message } = refusalOf(error);
   // What is dumped on the way is a part of the restore.
   const own = code === 'DUMP_FAILED' ? 'RESTORE_FAILED' : code;
   return new ServiceError(own, `${message} ${state}`, { cause: error });
+}
+
+function refusalOf(error: unknown): Pick<ServiceError, 'code' | 'message'> {
+  const failure = asFailure(error);
+  if (failure.kind === 'refused') return ServiceError.fromPlain(failure.error);
+  return { code: 'RESTORE_FAILED', message: 'The restore was ended.' };
 }

@@ -113,6 +113,8 @@ export interface RestoreRunRecord extends BackupTarget {
   backupRunId: string | null;
   status: RestoreRunStatus;
   phase: RestorePhase;
+  /** When it began to change its target; absent before. */
+  touchedAtMs?: number;
   /** The last lines of its log. */
   log: string[];
   /** Lines before those, which are not kept. */

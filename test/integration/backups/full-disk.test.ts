@@ -1,0 +1,107 @@
+/** Restores onto a disk that is full. */
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, readdirSync, readFileSync, statfsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, it, type TestContext } from 'node:test';
+import { gzipSync } from 'node:zlib';
+
+import { redisRestorer } from '../../../src/backups/restores/redis-restorer.ts';
+import { unpackTar } from '../../../src/backups/restores/tar-reading.ts';
+import { swapFolders } from '../../../src/backups/restores/folder-swap.ts';
+import { tarEnd, tarHeaders } from '../../../src/backups/tar/tar-header.ts';
+import type { DatabaseTarget } from '../../../src/backups/targets.ts';
+import { put } from '../../../src/store/records/table.ts';
+import { tables } from '../../../src/store/records/tables.ts';
+import { DatabaseFixture } from '../../support/database-fixture.ts';
+import { pieces } from '../../support/database-server.ts';
+import { eventually } from '../../support/eventually.ts';
+import { smallDisk } from '../../support/small-disk.ts';
+
+const never = new AbortController().signal;
+const none = (): Promise<void> => Promise.reject(new Error('nothing may be stopped'));
+const control = { stop: none, start: none, replaced: none };
+const full = { code: 'STORAGE_FULL', message: /The data is as it was\.$/ };
+
+describe('a restore onto a full disk', () => {
+  const place = (t: TestContext) => {
+    const root = smallDisk(t, 4);
+    if (root === undefined) return undefined;
+    mkdirSync(join(root, 'data'));
+    writeFileSync(join(root, 'data/kept'), 'yes');
+    return { root, data: 'data', uid: null };
+  };
+  const mustBeAsBefore = (root: string): void => {
+    assert.deepEqual(readdirSync(root), ['data']);
+    assert.equal(readFileSync(join(root, 'data/kept'), 'utf8'), 'yes');
+    const { bavail, blocks } = statfsSync(root);
+    assert.ok(bavail > blocks * 0.9);
+  };
+
+  it('of files ends while they are unpacked, and nothing was touched', async (t) => {
+    const folder = place(t);
+    if (folder === undefined) return;
+    const size = 6 * 2 ** 20;
+    const head = tarHeaders({
+      name: Buffer.from('big'),
+      type: 'file',
+      ...{ size, mode: 0o644, mtimeMs: 0 },
+      target: Buffer.alloc(0),
+    });
+    const tar = Buffer.concat([head, randomBytes(size), tarEnd]);
+    const swap = { places: [folder], control, log: () => undefined };
+    const restoring = swapFolders(swap, ([path = '']) =>
+      unpackTar(pieces(tar), { path, check: () => true, signal: never }),
+    );
+    await assert.rejects(restoring, full);
+    mustBeAsBefore(folder.root);
+  });
+
+  it('of an RDB ends while it is written, and nothing was touched', async (t) => {
+    const files = place(t);
+    if (files === undefined) return;
+    writeFileSync(join(files.root, 'data/redis.conf'), 'port 1');
+    const target = {
+      files,
+      volumes: null,
+      control,
+      version: '7.0.15',
+    } as unknown as DatabaseTarget;
+    const rdb = Buffer.concat([Buffer.from('REDIS0010'), randomBytes(6 * 2 ** 20)]);
+    const restoring = redisRestorer(target, rdb.length).restore(
+      pieces(rdb),
+      () => undefined,
+      never,
+    );
+    await assert.rejects(restoring, full);
+    mustBeAsBefore(files.root);
+  });
+
+  it('of a stored backup ends while it is fetched, and leaves nothing', async (t) => {
+    const root = smallDisk(t, 4);
+    if (root === undefined) return;
+    const fixture = await new DatabaseFixture().open();
+    t.after(() => fixture.close());
+    const id = await fixture.create();
+    await fixture.until(id, 'running');
+    fixture.restores.root = join(root, 'restores');
+    const artifact = gzipSync(randomBytes(6 * 2 ** 20));
+    fixture.restores.objects.set('the-key', artifact);
+    const run = {
+      id: 'run_1',
+      targetId: id,
+      key: 'the-key',
+      status: 'success',
+      artifact: 'stored',
+    };
+    fixture.store.write([put(tables.backupRuns, { ...run, encrypted: false } as never)]);
+    const rights = { configure: true, env: true, upload: true };
+    const begun = await fixture.ask(id, { type: 'restore-run', backupRunId: 'run_1', rights });
+    const seen = () => fixture.store.get(tables.restoreRuns, begun.id);
+    await eventually('the end', () => seen()?.status === 'failed');
+    assert.match(seen()?.error ?? '', /\(STORAGE_FULL\)$/);
+    assert.ok(seen()?.log.includes('Nothing was changed.'));
+    assert.deepEqual(readdirSync(fixture.restores.root), []);
+    assert.deepEqual(fixture.restores.restored, []);
+  });
+});
