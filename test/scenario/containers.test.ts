@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { after, before, describe, it } from 'node:test';
 import { appOf, containerPlace, dockerfileOf, serverOf } from '../support/container-place.ts';
 import type { ContainerPlace } from '../support/container-place.ts';
@@ -8,8 +11,12 @@ import { ConsoleClient } from '../support/console-client.ts';
 import { archiveOf } from '../support/gangway-client.ts';
 import type { Client } from '../support/gangway-client.ts';
 import { until } from '../support/gangway.ts';
+import { git as runGit } from '../support/git-server.ts';
+import { tempDir } from '../support/runner.ts';
 import { startRegistry } from '../support/registry.ts';
 import type { RegistryImage } from '../support/registry.ts';
+
+const runFile = promisify(execFile);
 
 describe('apps in containers', { skip: needs('docker'), concurrency: 3 }, () => {
   let place: ContainerPlace;
@@ -244,6 +251,23 @@ describe('apps in containers', { skip: needs('docker'), concurrency: 3 }, () => 
     const ask = (slug: string) => client.visit(one.slug, `/ask?http://${slug}:3000/`);
     assert.equal((await ask(two.slug)).text, 'two');
     assert.match((await ask(createApp.slug)).text, /ENOTFOUND|EAI_AGAIN/);
+  });
+
+  it('are built from what git pushes', { skip: needs('git') }, async () => {
+    const git = { repository: 'push', branch: 'main' };
+    const app = await client.createApp('Pushed', { source: 'GIT', git });
+    const token = await client.token({ name: 'Push', capabilities: ['deploy_apps'] });
+    const folder = tempDir();
+    runGit(folder, 'init', '--quiet', '--initial-branch=main');
+    for (const [name, text] of Object.entries(appOf('pushed'))) {
+      writeFileSync(join(folder, name), text);
+    }
+    runGit(folder, 'add', '--all');
+    runGit(folder, 'commit', '--quiet', '-m', 'First');
+    const to = client.url.replace('://', `://me:${token}@`);
+    await runFile('git', ['push', `${to}/git/${app.slug}.git`, 'main'], { cwd: folder });
+    assert.equal((await client.visit(app.slug)).text, 'pushed');
+    rmSync(folder, { recursive: true });
   });
 
   it('fail with a sentence, while the release before serves', async () => {
