@@ -59,7 +59,9 @@ export class MariadbServer {
     signal = this.#signal,
   ): Promise<void> {
     const as: MariadbClient = { program: this.#programs.client, user: 'own', database };
-    const options = ['--binary-mode', '--default-character-set=utf8mb4', ...more];
+    // A dump reads no files of the client either.
+    const safe = ['--binary-mode', '--local-infile=0'];
+    const options = [...safe, '--default-character-set=utf8mb4', ...more];
     await feed(this.#target, mariadbClient(this.#target, as, options), bytes, signal);
   }
 

@@ -75,6 +75,7 @@ describe('MariaDB', { skip: needs('mariadbd', 'mariadb') }, () => {
       `CREATE DATABASE IF NOT EXISTS shop;\nUSE \`shop\`;\nDROP TABLE teas;\n`,
       `CREATE TABLE a (i INT);\nSELECT 1 INTO OUTFILE '${sign}';\n`,
       `CREATE TABLE a (i INT);\nLOAD DATA INFILE '/etc/passwd' INTO TABLE a;\n`,
+      `CREATE TABLE a (t TEXT);\nLOAD DATA LOCAL INFILE '/etc/passwd' INTO TABLE a;\n`,
       `CREATE TABLE a (i INT);\nCREATE USER evil;\n`,
       `CREATE TABLE a (i INT);\nCREATE DEFINER=root@localhost PROCEDURE p() SELECT 1;\n`,
     ];
