@@ -27,6 +27,7 @@ import type {
   DeploymentRecord,
   DestinationRecord,
   FolderRecord,
+  GitConnectionRecord,
   RestoreRunRecord,
 } from '../store/records/records.ts';
 import type { Table } from '../store/records/table.ts';
@@ -102,6 +103,14 @@ export const requireDestination: Require<DestinationRecord> = (context, id, need
   const destination = context.read.reader.get(tables.destinations, id);
   if (destination?.teamId === teamId) return destination;
   throw new ServiceError('NOT_FOUND', 'No such destination.');
+};
+
+/** A git connection of the acting team. */
+export const requireGitConnection: Require<GitConnectionRecord> = (context, id, need) => {
+  const teamId = requireTeam(context, need);
+  const connection = context.read.reader.get(tables.gitConnections, id);
+  if (connection?.teamId === teamId) return connection;
+  throw new ServiceError('NOT_FOUND', 'No such git connection.');
 };
 
 type OfTarget = BackupTarget & { teamId: string };

@@ -4,9 +4,11 @@
  *
  * 1. `read` is on every thread; `write` only where the actors are, so a mutation never runs in a
  *    worker.
- * 2. A resolver of a query is synchronous: it reads one state and returns.
+ * 2. A resolver of a query is synchronous: it reads one state and returns. Few ask others (`gate/documents.ts`), and
+ *    run where mutations do.
  */
 import type { ConsoleCommands } from '../consoles/commands.ts';
+import type { ListRepositories } from '../actors/git/connection.ts';
 import type { Actors } from '../actors/runtime/actor.ts';
 import type { LogStreams } from '../logs/live/log-streams.ts';
 import type { Accounts } from '../auth/sign-in/accounts.ts';
@@ -26,6 +28,8 @@ export interface GraphqlSettings {
   edgePort: number;
   /** Of config; the instance record overrides it. */
   logMaxDays: number;
+  /** What the addresses of git webhooks are made with, hex; a secret. */
+  webhookKey: string;
   /** The server that everything is put on: this machine. */
   server: { id: string; name: string; runtime: string; version: string | null };
 }
@@ -93,6 +97,8 @@ export interface WriteSide {
   readonly audit?: Pick<Audit, 'during'>;
   /** Runs commands in apps and databases; absent where nothing runs. */
   readonly commands?: Pick<ConsoleCommands, 'run'>;
+  /** Asks git providers for their repositories; absent in tests that look at other things. */
+  readonly repositories?: ListRepositories;
 }
 
 /** What there is to follow; the hub behind it is `live/watchers.ts`. */

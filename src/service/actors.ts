@@ -15,6 +15,7 @@ import { type DatabaseDeps, databaseDefaults } from '../actors/database/deps.ts'
 import { engines } from '../actors/database/engines/engines.ts';
 import { destinationActorDefinition } from '../actors/destination/actor.ts';
 import { edgeDefinition } from '../actors/edge/edge-actor.ts';
+import { gitDefinition } from '../actors/git/actor.ts';
 import { instanceActorDefinition } from '../actors/instance/actor.ts';
 import { pushDefinition } from '../actors/push/actor.ts';
 import type { RestoreDeps } from '../actors/restore/deps.ts';
@@ -31,6 +32,7 @@ import type { Clock } from '../lib/clock.ts';
 import { GitFetch } from '../git/fetching/fetch.ts';
 import { GitPushes } from '../git/pushes/pushes.ts';
 import { Repositories } from '../git/repositories/repository.ts';
+import { webhookKeyPurpose } from '../git/deliveries/webhook-token.ts';
 import type { GuardedFetch } from '../lib/guarded-fetch.ts';
 import type { Logger } from '../lib/log.ts';
 import { appUids, databaseUids, gitUids } from '../lib/processes/program-uids.ts';
@@ -78,6 +80,8 @@ export function registerActors(actors: Pick<ActorRuntime, 'register'>, parts: Ac
   actors.register(appDefinition(appDeps(parts, restores, git)));
   actors.register(pushDefinition({ ...parts, pushes, pushesRoot: parts.folders.pushes }));
   actors.register(databaseDefinition(databaseDeps(parts, tools, restores)));
+  const webhookKey = parts.secrets.derive(webhookKeyPurpose).toString('hex');
+  actors.register(gitDefinition({ ...parts, webhookKey }));
   actors.register(destinationActorDefinition({ ...parts, roots: parts.config }));
   const own = { dataDir: parts.config.dataDir, snapshots: parts.folders.snapshots };
   actors.register(
@@ -169,7 +173,7 @@ function gitParts({ appsRoot, host: driver, fetch: http, logger }: ActorParts): 
     fetch: (request) => git.fetch(request),
     pushed: (request) => git.pushed(request),
     forget: (appId) => pushes.forget(appId),
-    remoteOf,
+    remoteOf: (app) => remoteOf(parts, app),
   };
   return { deps, pushes };
 }

@@ -4,6 +4,7 @@
  * 1. The gateway listens before anything heavy is loaded; `/api/health` answers at once.
  * 2. `drain` ends streams, lets requests in flight finish and refuses uploads; `close` releases everything.
  */
+import { openWebhookSecret } from '../actors/git/connection.ts';
 import { activityLog } from '../actors/activity/protocol.ts';
 import type { Principal } from '../auth/callers/principal.ts';
 import { authorize, can } from '../auth/rights/authorize.ts';
@@ -22,6 +23,7 @@ import { attachRoutes } from '../gateway/transports/attach.ts';
 import { backupDownloadRoutes } from '../gateway/transports/backup-download.ts';
 import { deployHookRoutes } from '../gateway/transports/deploy-hook.ts';
 import { gitPushRoutes } from '../gateway/transports/git-push.ts';
+import { gitWebhookRoutes } from '../gateway/transports/git-webhooks.ts';
 import { GraphqlStreams } from '../gateway/transports/graphql-streams.ts';
 import { graphqlRoutes } from '../gateway/transports/graphql.ts';
 import { healthRoute } from '../gateway/transports/health.ts';
@@ -30,6 +32,7 @@ import { restoreUploadRoutes } from '../gateway/transports/restore-upload.ts';
 import { sourceRoutes } from '../gateway/transports/source.ts';
 import { backupLimits, Transfers } from '../gateway/transports/transfers.ts';
 import { uploadRoutes } from '../gateway/transports/upload.ts';
+import { DeliveryReader } from '../git/deliveries/delivery-reader.ts';
 import type { Graphql } from '../graphql/graphql.ts';
 import { systemClock } from '../lib/clock.ts';
 import { hasStrangers } from '../lib/processes/strangers.ts';
@@ -155,6 +158,12 @@ export class Front {
       ...graphqlRoutes({ graphql, callers, streams: this.#graphqlStreams, logger }),
       ...deployHookRoutes({ reader, actors, callers, authorize }),
       ...this.#pushRoutes(transfers),
+      ...gitWebhookRoutes({
+        reader,
+        actors,
+        deliveries: new DeliveryReader(),
+        secretOf: (connection) => openWebhookSecret(ground.secrets, connection),
+      }),
       ...uploadRoutes({
         bulk,
         actors,

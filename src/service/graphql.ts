@@ -1,7 +1,9 @@
 /** Owns how GraphQL is put together in a serving Gangway. */
 import type { ConsoleCommands } from '../consoles/commands.ts';
+import type { ListRepositories } from '../actors/git/connection.ts';
 import { localServerId } from '../actors/workload/deps.ts';
 import type { Accounts } from '../auth/sign-in/accounts.ts';
+import { webhookKeyPurpose } from '../git/deliveries/webhook-token.ts';
 import { Graphql } from '../graphql/graphql.ts';
 import { systemClock } from '../lib/clock.ts';
 import type { MutationDoor } from '../graphql/execution/lanes.ts';
@@ -16,6 +18,8 @@ export interface ServeGraphqlOptions {
   queryThreads: number;
   /** Runs commands in apps and databases. */
   commands?: ConsoleCommands;
+  /** Asks git providers for their repositories. */
+  repositories?: ListRepositories;
   /** Runs mutations where the actors are, when they are on another thread. */
   mutations?: MutationDoor;
 }
@@ -35,6 +39,7 @@ export function serveGraphql(core: Core, options: ServeGraphqlOptions): Graphql 
       accounts: options.accounts,
       audit: core.audit,
       ...(options.commands && { commands: options.commands }),
+      ...(options.repositories && { repositories: options.repositories }),
     },
     live: { journal: store, streams, authenticator: core.authenticator, clock: systemClock },
     ...(options.mutations && { mutations: options.mutations }),
@@ -45,6 +50,7 @@ export function serveGraphql(core: Core, options: ServeGraphqlOptions): Graphql 
       appsDomain: config.appsDomain,
       edgePort: config.edgePort,
       logMaxDays: config.logMaxDays,
+      webhookKey: ground.secrets.derive(webhookKeyPurpose).toString('hex'),
       server: { id: localServerId, name: 'local', runtime: config.runtime, version: null },
     }),
     pool: async (settings, limits, onFault) => {

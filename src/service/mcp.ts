@@ -4,6 +4,7 @@ import type { Route } from '../gateway/transport.ts';
 import { mcpRoutes, resourceMetadataUrl } from '../gateway/transports/mcp.ts';
 import { McpStreams } from '../gateway/transports/mcp-streams.ts';
 import type { Graphql } from '../graphql/graphql.ts';
+import { openGitSecrets } from '../actors/git/connection.ts';
 import { valueOf } from '../actors/app/settings/variables.ts';
 import { systemClock } from '../lib/clock.ts';
 import { McpCounts } from '../mcp/counts.ts';
@@ -113,6 +114,7 @@ async function loadServer(
     subscribe: (listener) => store.subscribe(listener),
     open: (record) => valueOf(secrets, record),
     openDatabase: (record) => openDatabase(secrets, record),
+    openConnection: (record) => openGitSecrets(secrets, record),
     log: logger,
   });
   const server = new McpServer({

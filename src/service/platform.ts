@@ -10,6 +10,7 @@ import { activityLog } from '../actors/activity/protocol.ts';
 import { recordActivity } from '../actors/activity/record.ts';
 import { storeReferences } from '../actors/app/settings/stored-references.ts';
 import { Leftovers } from '../actors/destination/leftovers.ts';
+import { wakeDeliveries } from '../actors/git/wake.ts';
 import { wakeRestores } from '../actors/restore/wake.ts';
 import { WorkloadWatch } from '../actors/workload/watch.ts';
 import { Causes } from '../actors/runtime/causes.ts';
@@ -225,6 +226,7 @@ export class Platform {
     await this.#removeSnapshots();
     this.#backups.start(this.actors.inside);
     wakeRestores(store, this.actors.inside);
+    wakeDeliveries(store, this.actors.inside);
     this.#retain();
     logger.info({ appsRoot: this.appsRoot.appsRoot }, 'platform_started');
   }

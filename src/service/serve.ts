@@ -23,6 +23,7 @@ import { Front } from './front.ts';
 import { serveGraphql } from './graphql.ts';
 import { serveConsoles, type ServedConsoles } from './consoles.ts';
 import { PanelExposure, sharesSite } from './panel-exposure.ts';
+import { repositoryLists } from '../actors/git/connection.ts';
 import { Home } from './home.ts';
 import { LogOutput, newLogger, wantsAccessLines } from './log-output.ts';
 import { stopOnSignals } from './signals.ts';
@@ -121,6 +122,7 @@ class Service {
     metrics.register(() => [consoleFamily(this.#consoles)]);
     this.#graphql = serveGraphql(this.#core, {
       commands: this.#consoles.commands,
+      repositories: repositoryLists({ ...platform, reader: platform.store }),
       accounts: this.#home.accounts,
       queryThreads: config.queryThreads,
     });

@@ -79,6 +79,16 @@ const registryMade = async ({ world, place, unique }: Ask): Promise<string> => {
   return addRegistry.id;
 };
 
+/** Of a provider that is asked for nothing. */
+const connectionMade = async ({ world, place, unique }: Ask): Promise<string> => {
+  const { connectGitProvider } = await world.maker.must<{ connectGitProvider: { id: string } }>(
+    'mutation($label: String!) { connectGitProvider(input: { provider: "generic", label: $label, baseUrl: "https://git.example.com" }) { id } }',
+    { label: unique },
+    inTeam(place.teamId),
+  );
+  return connectGitProvider.id;
+};
+
 const destinationMade = async ({ world, place, unique }: Ask): Promise<string> => {
   const { createDestination } = await world.maker.must<{ createDestination: { id: string } }>(
     'mutation($name: String!) { createDestination(input: { name: $name, kind: server }) { id } }',
@@ -278,6 +288,14 @@ export const fields: readonly FieldLine[] = [
   { field: 'Mutation.addRegistry', need: 'manage_registries', on: 'team', ask: ({ unique }) => `addRegistry(name: "${unique}", host: "${unique.replaceAll('_', '-')}.example:5000", username: "u", password: "p") { id }` },
   { field: 'Mutation.removeRegistry', need: 'manage_registries', on: 'team', fresh: registryMade, ask: () => 'removeRegistry(id: "$fresh")' },
 
+  // Git.
+  { field: 'Query.gitConnections', need: 'manage_git', on: 'team', ask: () => 'gitConnections { id webhookUrl }' },
+  { field: 'Query.gitRepositories', need: 'manage_git', on: 'team', fresh: connectionMade, ask: () => 'gitRepositories(connectionId: "$fresh") { fullName }' },
+  { field: 'Query.gitDeliveries', need: 'view_activity', on: 'thing', ask: ({ things }) => `gitDeliveries(appId: "${things.appId}") { id }` },
+  { field: 'Mutation.connectGitProvider', need: 'manage_git', on: 'team', ask: ({ unique }) => `connectGitProvider(input: { provider: "generic", label: "${unique}", baseUrl: "https://git.example.com" }) { id }` },
+  { field: 'Mutation.removeGitConnection', need: 'manage_git', on: 'team', fresh: connectionMade, ask: () => 'removeGitConnection(id: "$fresh")' },
+  { field: 'Mutation.replayGitDelivery', need: 'signedIn', on: 'none', past: 'NOT_FOUND', ask: () => 'replayGitDelivery(id: "dlv_none") { id }' },
+
   // The instance.
   { field: 'Query.servers', need: null, on: 'team', ask: () => 'servers { id isolation { layer } }' },
   { field: 'Query.instanceSettings', need: 'signedIn', on: 'none', ask: () => 'instanceSettings { logMaxDays }' },
@@ -325,6 +343,8 @@ export const routes: readonly RouteLine[] = [
   { route: 'POST /api/apps/:id/deploy-hook/:token', takes: 'bearer', need: 'deploy_apps', on: 'thing', past: 409, path: ({ things }) => things.hookPath },
   { route: 'GET /git/:app/info/refs', takes: 'bearer', need: 'deploy_apps', on: 'thing', past: 409, path: ({ things }) => `/git/${things.appId}.git/info/refs?service=git-receive-pack` },
   { route: 'POST /git/:app/git-receive-pack', takes: 'bearer', need: 'deploy_apps', on: 'thing', past: 415, headers: json, body: '{}', path: ({ things }) => `/git/${things.appId}.git/git-receive-pack` },
+  { route: 'POST /api/git/webhook/:token', takes: 'anything', need: 'anybody', on: 'none', past: 404, path: () => '/api/git/webhook/none' },
+  { route: 'POST /api/github/webhook', takes: 'anything', need: 'anybody', on: 'none', past: 202, headers: { 'x-hub-signature-256': `sha256=${'0'.repeat(64)}` }, path: () => '/api/github/webhook' },
   { route: 'POST /api/apps/:id/upload', takes: 'cookie', need: 'deploy_apps', on: 'thing', past: 400, headers: { 'x-upload-filename': 'empty.zip' }, path: ({ things }) => `/api/apps/${things.appId}/upload` },
   { route: 'GET /api/apps/:id/source', takes: 'cookie', need: 'configure_apps', on: 'thing', past: 404, code: 'NO_UPLOAD', path: ({ things }) => `/api/apps/${things.appId}/source` },
   { route: 'POST /api/backups/restore-upload', takes: 'cookie', need: 'restore_backups', on: 'thing', past: 415, path: ({ things }) => `/api/backups/restore-upload?app=${things.appId}` },

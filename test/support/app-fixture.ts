@@ -219,7 +219,7 @@ export async function appFixture(fixture: FixtureOptions = {}): Promise<AppFixtu
         fetch: () => Promise.reject(new Error('nothing is fetched here')),
         pushed: () => Promise.reject(new Error('nothing is pushed here')),
         forget: () => Promise.resolve(),
-        remoteOf,
+        remoteOf: (app) => remoteOf({ reader: store, secrets: plainSecrets }, app),
       },
       check: fixture.check ?? (() => Promise.resolve(null)),
     };

@@ -23,7 +23,7 @@ interface Kind {
 
 const nameMax = 100;
 /** Kinds of actors that each stand for one record and have its id. */
-const named: ReadonlySet<string> = new Set(['app', 'database', 'destination', 'team']);
+const named: ReadonlySet<string> = new Set(['app', 'database', 'destination', 'git', 'team']);
 
 const apps = kindOf(tables.apps, (app) => subject('app', app, app.teamId));
 const databases = kindOf(tables.databases, (one) => subject('database', one, one.teamId));
@@ -32,6 +32,9 @@ const tokens = kindOf(tables.tokens, (token) => subject('token', token, token.ho
 const folders = kindOf(tables.folders, (folder) => subject('folder', folder, folder.teamId));
 const registries = kindOf(tables.registries, (one) => subject('registry', one, one.teamId));
 const destinations = kindOf(tables.destinations, (one) => subject('destination', one, one.teamId));
+const connections = kindOf(tables.gitConnections, (one) =>
+  subject('git-connection', { id: one.id, name: one.label }, one.teamId),
+);
 const roles = kindOf(tables.roles, (role) => subject('role', role, role.teamId));
 const trash = kindOf(tables.trash, (item) => subject('trash', item, item.teamId));
 /** People belong to no single team. */
@@ -47,6 +50,7 @@ const byPrefix: Readonly<Partial<Record<string, Kind>>> = {
   team: teams,
   tok: tokens,
   dst: destinations,
+  gc: connections,
   fld: folders,
   reg: registries,
   rol: roles,
@@ -55,13 +59,17 @@ const byPrefix: Readonly<Partial<Record<string, Kind>>> = {
 // In order of importance, for a commit that touches several.
 // prettier-ignore
 const ofChanges = [
-  apps, databases, teams, tokens, folders, registries, destinations, roles, people,
+  apps, databases, teams, tokens, folders, registries, destinations, connections, roles, people,
 ];
 
 /** The stored subject with this id; null for an unknown one. */
 export function subjectOf(reader: Reader, id: string): Subject | null {
   const prefix = id.slice(0, id.indexOf('_'));
   if (prefix === 'dpl') return deploymentSubject(reader, id);
+  if (prefix === 'dlv') {
+    const delivery = reader.get(tables.gitDeliveries, id);
+    return delivery === undefined ? null : subjectOf(reader, delivery.appId);
+  }
   if (prefix === 'run') return backupSubject(reader, 'backup', reader.get(tables.backupRuns, id));
   if (prefix === 'sch') {
     return backupSubject(reader, 'backup-schedule', reader.get(tables.backupSchedules, id));

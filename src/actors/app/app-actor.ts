@@ -4,6 +4,7 @@ import type { Actor, ActorContext, ActorDefinition } from '../runtime/actor.ts';
 import { AppCore } from './core.ts';
 import type { AppDeps } from './deps.ts';
 import { DeploymentQueue } from './deploying/deployments.ts';
+import { GitPushes } from './deploying/git-pushes.ts';
 import { hookHandlers } from './deploying/hook.ts';
 import { instanceHandlers } from './running/instances.ts';
 import { Lifecycle } from './lifecycle.ts';
@@ -33,6 +34,7 @@ function activate(context: ActorContext<AppProtocol>, deps: AppDeps): Actor<AppP
     ...variableHandlers(core),
     ...hookHandlers(core, queue),
     ...uploadHandlers(core, queue),
+    ...new GitPushes(core, queue).handlers,
     ...queue.handlers,
     ...lifecycle.handlers,
     ...restores.handlers,

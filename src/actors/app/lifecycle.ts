@@ -7,7 +7,7 @@
  */
 import { ServiceError } from '../../lib/errors.ts';
 import type { AppRecord, DeploymentRecord } from '../../store/records/records.ts';
-import { type Change, remove } from '../../store/records/table.ts';
+import { type Change, remove, removeAll } from '../../store/records/table.ts';
 import { tables } from '../../store/records/tables.ts';
 import type { MessageOf } from '../runtime/actor.ts';
 import { checkNotHeld } from '../restore/held.ts';
@@ -285,7 +285,8 @@ export class Lifecycle {
       changes.push(remove(tables.deployments, id));
     }
     for (const service of services) await streams.drop(`app:${core.id}.${service}`);
-    return changes;
+    const delivered = reader.list(tables.gitDeliveries, 'app', [core.id], { limit: Infinity });
+    return [...changes, ...removeAll(tables.gitDeliveries, delivered)];
   }
 
   /** Takes up what an earlier activation left: ends, outputs, deployments and starts under way. */

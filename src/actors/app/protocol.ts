@@ -10,6 +10,7 @@ import type {
   DeploySource,
   EnvRecord,
   EnvTarget,
+  GitDeliveryRecord,
   GitSource,
   StoredUpload,
 } from '../../store/records/records.ts';
@@ -68,6 +69,14 @@ export type AppProtocol = RestoreProtocol & {
   };
   /** The hook was called: HOOK_DISABLED, or NOT_FOUND for a wrong token (SHA-256, hex). */
   hook: { in: { tokenHash: string }; out: { deployment: DeploymentRecord; url: string } };
+  /**
+   * A git provider delivered a push; `byHand`: a person deploys it again, or gets CONFLICT. Answers what came of
+   * it, which the app has stored where it is `deployed`.
+   */
+  'git-push': {
+    in: { delivery: GitDeliveryRecord; byHand: boolean };
+    out: GitDeliveryRecord;
+  };
   cancel: { in: { deploymentId: string }; out: boolean };
   rollback: { in: { deploymentId: string; trigger: DeploymentTrigger }; out: DeploymentRecord };
   start: { in: object; out: AppRecord };

@@ -18,6 +18,7 @@ import { tables } from '../../store/records/tables.ts';
 import { appActor } from '../app/protocol.ts';
 import { databaseActor } from '../database/protocol.ts';
 import { destinationActor } from '../destination/protocol.ts';
+import { gitActor } from '../git/protocol.ts';
 import type { AskOptions } from '../runtime/actor.ts';
 import type { TeamHandlers } from './protocol.ts';
 import type { Team } from './team.ts';
@@ -28,6 +29,7 @@ const folderDepthMax = 16;
 const grantsMax = 1_000;
 const databasesMax = 1_000;
 const destinationsMax = 100;
+const connectionsMax = 100;
 
 export function folderHandlers(team: Team) {
   const { id: teamId, reader, context } = team;
@@ -101,6 +103,12 @@ export function placeHandlers(team: Team) {
       team.mustHaveRoom(tables.destinations, destinationsMax, 'destinations of backups');
       const message = { type: 'create', teamId: team.id, destination } as const;
       return context.actors.ask(destinationActor.at(destinationId), message, asked());
+    },
+    'git-connect': ({ connectionId, connection }) => {
+      team.require();
+      team.mustHaveRoom(tables.gitConnections, connectionsMax, 'git connections');
+      const message = { type: 'create', teamId: team.id, connection } as const;
+      return context.actors.ask(gitActor.at(connectionId), message, asked());
     },
     'app-move': ({ appId, patch }) => {
       if (team.reader.get(tables.apps, appId)?.teamId !== team.id) {

@@ -9,6 +9,7 @@ import type {
   DestinationRecord,
   FolderGrantRecord,
   FolderRecord,
+  GitConnectionRecord,
   InviteRecord,
   MemberRecord,
   RegistryRecord,
@@ -20,6 +21,7 @@ import type { NewPerson } from '../account/new-person.ts';
 import type { AppPatch, NewApp } from '../app/protocol.ts';
 import type { NewDatabase } from '../database/protocol.ts';
 import type { NewDestination } from '../destination/protocol.ts';
+import type { NewConnection } from '../git/protocol.ts';
 import { type Actor, actorKind } from '../runtime/actor.ts';
 
 export interface TokenUse {
@@ -110,6 +112,11 @@ export type TeamProtocol = {
   'destination-create': {
     in: { destinationId: string; destination: NewDestination };
     out: DestinationRecord;
+  };
+  /** Makes a connection to a git provider. Refused: NOT_FOUND, CONFLICT at the limit, and as by `create`. */
+  'git-connect': {
+    in: { connectionId: string; connection: NewConnection };
+    out: GitConnectionRecord;
   };
   /** Changes an app of this team, its folder too. Refused: NOT_FOUND, and as by `update`. */
   'app-move': { in: { appId: string; patch: AppPatch }; out: AppRecord };

@@ -2,7 +2,7 @@
  * Owns a team's settings and its deletion.
  *
  * 1. A team is deleted as a whole, in one commit, with its people, roles, folders, tokens, registries,
- *    destinations of backups and invites. The backups themselves stay where they are.
+ *    git connections, destinations of backups and invites. The backups themselves stay where they are.
  * 2. Only an empty team can be deleted: apps and databases, even those in trash, are deleted before.
  * 3. Required two-factor is due at once or after a grace, which ends by an alarm. Requiring it again does
  *    not move the grace; a named number of days does, and so does switching it off and on.
@@ -102,6 +102,7 @@ function everythingOf({ id, reader, context }: Team): Change[] {
       .flatMap((invite) => inviteEnd(context, invite)),
     ...allOf(tables.tokens, 'team'),
     ...allOf(tables.registries, 'team'),
+    ...allOf(tables.gitConnections, 'team'),
     ...allOf(tables.backupRuns, 'team'),
     ...allOf(tables.backupSchedules, 'team'),
     ...allOf(tables.destinations, 'team'),

@@ -170,7 +170,7 @@ export class Lanes {
     cost: number,
   ): GraphqlAnswer | Promise<GraphqlAnswer> {
     const { mutations } = this.#options;
-    if (operation.kind === 'mutation') {
+    if (operation.atHome) {
       return mutations?.answer(call) ?? this.#runHere(call, operation);
     }
     if (this.#isForPool(operation, cost)) return this.#askPool(call, operation, cost);

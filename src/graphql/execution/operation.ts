@@ -59,6 +59,8 @@ export class Operation {
   readonly cost: CostOf;
   /** Whether its answer depends on the principal, the variables and the journal alone. */
   readonly repeatable: boolean;
+  /** Whether it runs where the actors are. */
+  readonly atHome: boolean;
   readonly #runtime: Runtime;
   readonly #ready: ReadyDocument;
   /** Undefined: not tried yet; null: graphql-js runs it. */
@@ -70,13 +72,14 @@ export class Operation {
     this.exposed = ready.exposed;
     this.cost = ready.cost;
     this.repeatable = ready.repeatable;
+    this.atHome = this.kind === 'mutation' || ready.asks;
     this.#runtime = runtime;
     this.#ready = ready;
   }
 
-  /** Runs a query or a mutation. A query's answer is there at once. */
+  /** Runs a query or a mutation. The answer of a query that asks nobody is there at once. */
   run(variables: Variables, context: GraphContext): Answer | Promise<Answer> {
-    const json = this.kind === 'query' ? this.#write(variables, context) : null;
+    const json = this.kind === 'query' && !this.atHome ? this.#write(variables, context) : null;
     if (json !== null) return { kind: 'executed', json };
     const result = execute(this.#asked(variables, context));
     if (result instanceof Promise) return result.then((settled) => this.#toAnswer(settled));

@@ -35,6 +35,8 @@ export interface ReadyDocument {
   cost: CostOf;
   /** Whether its answer depends on the principal, the variables and the journal alone. */
   repeatable: boolean;
+  /** Whether it is a query that asks others, and so runs where mutations do. */
+  asks: boolean;
 }
 
 export type JudgedDocument =
@@ -73,7 +75,8 @@ export function prepare(
     exposed = exposure.judge(document);
     const operation = chooseOperation(document, operationName);
     const isQuery = operation.operation === OperationTypeNode.QUERY;
-    if (defer && isQuery && (heavy || (document.tokenCount ?? 0) > lightTokens)) {
+    const asks = isQuery && mentions(document, askingFields);
+    if (defer && isQuery && !asks && (heavy || (document.tokenCount ?? 0) > lightTokens)) {
       return { kind: 'deferred', exposed };
     }
     if (defer && heavy) {
@@ -90,7 +93,8 @@ export function prepare(
       operation,
       operationName,
       cost: staticCost(schema, document, operation),
-      repeatable: isQuery && !mentions(document, logFields),
+      repeatable: isQuery && !asks && !mentions(document, logFields),
+      asks,
     };
   } catch (error) {
     if (error instanceof ServiceError) return refused(formatServiceError(error));
@@ -140,6 +144,9 @@ function chooseOperation(
 
 // Logs and metrics grow without an entry in the journal.
 const logFields: ReadonlySet<string> = new Set(['log', 'logTail', 'logs', 'lastLines', 'metrics']);
+
+/** Their resolvers wait for somebody else's answer. */
+const askingFields: ReadonlySet<string> = new Set(['gitRepositories']);
 
 /** Whether one of the names, or a node of the kind, stands anywhere in the document. */
 export function mentions(document: DocumentNode, names: ReadonlySet<string>, kind?: Kind): boolean {

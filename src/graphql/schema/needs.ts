@@ -17,6 +17,7 @@ import {
   requireDeployment,
   requireDestination,
   requireFolder,
+  requireGitConnection,
   requireTeam,
 } from '../access.ts';
 import type { GraphContext } from '../context.ts';
@@ -87,12 +88,20 @@ export const backupScheduleById = byId(requireBackupSchedule);
 export const destinationById = byId(requireDestination);
 export const deploymentById = byId(requireDeployment);
 export const folderById = byId(requireFolder);
+export const gitConnectionById = byId(requireGitConnection);
 
 /** An app, where its argument is named `appId`. */
 export const appByAppId = {
   args: builder.args((t) => ({ appId: t.id({ required: true }) })),
   find: (context: GraphContext, need: Capability, { appId }: { appId: string }) =>
     requireApp(context, appId, need),
+};
+
+/** A git connection, where its argument is named `connectionId`. */
+export const gitConnectionByConnectionId = {
+  args: builder.args((t) => ({ connectionId: t.id({ required: true }) })),
+  find: (context: GraphContext, need: Capability, { connectionId }: { connectionId: string }) =>
+    requireGitConnection(context, connectionId, need),
 };
 
 /** A folder, where its argument is named `folderId`. */

@@ -9,6 +9,7 @@ import './consoles.ts';
 import './databases.ts';
 import './destinations.ts';
 import './folders.ts';
+import './git.ts';
 import './live.ts';
 import './metrics.ts';
 import './registries.ts';

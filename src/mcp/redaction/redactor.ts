@@ -10,7 +10,11 @@
  */
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Journal, JournalEntry } from '../../store/reader-and-journal.ts';
-import type { AppRecord, DatabaseRecord } from '../../store/records/records.ts';
+import type {
+  AppRecord,
+  DatabaseRecord,
+  GitConnectionRecord,
+} from '../../store/records/records.ts';
 import type { Change } from '../../store/records/table.ts';
 import { tables } from '../../store/records/tables.ts';
 import { Redaction } from './redaction.ts';
@@ -61,10 +65,15 @@ export class Redactor {
     const team = this.#team(teamId);
     const app = appId === undefined ? undefined : this.#appOf(teamId, appId);
     for (const steps = team.open(app !== undefined); steps.next().done !== true;);
-    if (app === undefined) return new Redaction(team.index, sees).any(text);
+    if (app === undefined) {
+      const all = sees && ((owner: string) => team.hasConnection(owner) || sees(owner));
+      return new Redaction(team.index, all).any(text);
+    }
     team.openApp(app.id);
     const counts: Sees = (owner) =>
-      owner === app.id || (team.hasDatabase(owner) && (sees === undefined || sees(owner)));
+      owner === app.id ||
+      team.hasConnection(owner) ||
+      (team.hasDatabase(owner) && (sees === undefined || sees(owner)));
     return new Redaction(team.index, counts).any(text);
   }
 
@@ -122,5 +131,7 @@ function followChange(team: TeamSecrets, change: Change): void {
     team.followDatabase(change.key as string, value as DatabaseRecord | null);
   } else if (change.table === tables.apps.name) {
     team.followApp(change.key as string, value as AppRecord | null);
+  } else if (change.table === tables.gitConnections.name) {
+    team.followConnection(change.key as string, value as GitConnectionRecord | null);
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Owns what is known of the secrets of one team: the values of its apps' variables, and the passwords
- * of its databases with the addresses they stand in, all in one index. Databases in trash count: they
+ * Owns what is known of the secrets of one team: the values of its apps' variables, the passwords of its
+ * databases with the addresses they stand in, and the secrets of its git connections, all in one index. Databases in trash count: they
  * may come back, and what shows their passwords stays where it is.
  *
  * 1. The values of an app, or a database, are opened when they are needed, and again when one of them
@@ -12,7 +12,12 @@
  */
 import type { Logger } from '../../lib/log.ts';
 import type { Reader } from '../../store/reader-and-journal.ts';
-import type { AppRecord, DatabaseRecord, EnvRecord } from '../../store/records/records.ts';
+import type {
+  AppRecord,
+  DatabaseRecord,
+  EnvRecord,
+  GitConnectionRecord,
+} from '../../store/records/records.ts';
 import { tables } from '../../store/records/tables.ts';
 import { appSecrets, type Secret, type Variable } from './app-secrets.ts';
 import type { OpenDatabase, OpenedDatabase } from './database-secrets.ts';
@@ -25,6 +30,8 @@ export interface TeamSecretsOptions {
   /** Opens a secret variable; null, or a throw, for one that cannot be opened. */
   open: (record: Readonly<EnvRecord>) => string | null;
   openDatabase: OpenDatabase;
+  /** The secrets of a git connection; a throw for one that cannot be opened. */
+  openConnection: (record: Readonly<GitConnectionRecord>) => string[];
   log: Logger;
   /** Characters of all forms of the team's values. */
   charsMax: number;
@@ -58,6 +65,7 @@ export class TeamSecrets {
   /** Those that are open, with the databases that their variables name. */
   readonly #apps = new Map<string, ReadonlySet<string>>();
   readonly #databases = new Map<string, Database>();
+  readonly #connections = new Set<string>();
   #hasAllApps = false;
   #hasAllDatabases = false;
 
@@ -75,6 +83,10 @@ export class TeamSecrets {
     return this.#databases.has(id);
   }
 
+  hasConnection(id: string): boolean {
+    return this.#connections.has(id);
+  }
+
   /** Opens what `isOpen` asks about, one app or database a step. The journal may bring some meanwhile. */
   *open(isForApp: boolean): Generator<void, void> {
     if (!this.#hasAllDatabases) {
@@ -82,6 +94,10 @@ export class TeamSecrets {
         if (this.#databases.has(id)) continue;
         this.#findDatabase(id);
         yield;
+      }
+      const { reader: of } = this.#options;
+      for (const one of of.list(tables.gitConnections, 'team', [this.#teamId], all)) {
+        this.followConnection(one.id, one);
       }
       this.#hasAllDatabases = true;
     }
@@ -124,6 +140,18 @@ export class TeamSecrets {
     for (const [appId, databaseIds] of this.#apps) {
       if (databaseIds.has(id)) this.#enterApp(appId);
     }
+  }
+
+  /** Takes in a git connection, whose secrets never change; null: it is gone, and what it had stays known. */
+  followConnection(id: string, record: Readonly<GitConnectionRecord> | null): void {
+    if (record?.teamId !== this.#teamId || this.#connections.has(id)) return;
+    this.#connections.add(id);
+    const secrets = this.#openConnection(record);
+    this.#enter(
+      id,
+      secrets.map((value) => ({ what: 'git token', value })),
+      () => false,
+    );
   }
 
   /** A database of the team, opened here and now where it has to be. */
@@ -210,6 +238,18 @@ export class TeamSecrets {
     } catch (error) {
       this.#options.log.error({ err: error, databaseId: record.id }, 'redaction_value_unreadable');
       return undefined;
+    }
+  }
+
+  #openConnection(record: Readonly<GitConnectionRecord>): string[] {
+    try {
+      return this.#options.openConnection(record);
+    } catch (error) {
+      this.#options.log.error(
+        { err: error, connectionId: record.id },
+        'redaction_value_unreadable',
+      );
+      return [];
     }
   }
 

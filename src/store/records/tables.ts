@@ -61,6 +61,11 @@ export const tables = {
     uid: { keys: (r) => (r.uid > 0 ? [[r.uid]] : []), unique: 'This uid is taken.' },
     team: { keys: (r) => (r.deletedAtMs === null ? [[r.teamId, r.id]] : []) },
     folder: { keys: (r) => (r.deletedAtMs === null ? [[r.teamId, r.folderId, r.id]] : []) },
+    // Those that are built from a repository of a connection.
+    connection: {
+      keys: (r) =>
+        r.deletedAtMs === null && r.git?.connectionId ? [[r.git.connectionId, r.id]] : [],
+    },
     // Apps of which something runs, or should run: few of very many.
     runs: { keys: (r) => (hasRun(r) ? [[r.id]] : []) },
   }),
@@ -89,6 +94,21 @@ export const tables = {
   registries: table<stored.RegistryRecord>()('registries', (r) => r.id, {
     team: { keys: (r) => [[r.teamId, r.id]] },
     host: { keys: (r) => [[r.teamId, r.host]], unique: 'The team has a registry of this host.' },
+  }),
+  gitConnections: table<stored.GitConnectionRecord>()('gitConnections', (r) => r.id, {
+    team: { keys: (r) => [[r.teamId, r.id]] },
+    hook: { keys: (r) => [[r.hookHash]], unique: 'This webhook exists.' },
+  }),
+  gitDeliveries: table<stored.GitDeliveryRecord>()('gitDeliveries', (r) => r.id, {
+    app: { keys: (r) => [[r.appId, r.id]] },
+    connection: { keys: (r) => [[r.connectionId, r.id]] },
+    // By what the provider calls a delivery, and the ref: one may tell of several refs.
+    seen: {
+      keys: ({ connectionId, deliveryId, refKind, refName, id }) =>
+        deliveryId === null ? [] : [[connectionId, deliveryId, refKind, refName, id]],
+    },
+    // Those that their app has not looked at.
+    open: { keys: (r) => (r.outcome === 'received' ? [[r.connectionId, r.id]] : []) },
   }),
   backupRuns: table<stored.BackupRunRecord>()('backupRuns', (r) => r.id, {
     team: { keys: (r) => [[r.teamId, r.id]] },

@@ -1,12 +1,28 @@
 /** Owns where an app with source GIT is fetched from. */
 import type { GitRemote } from '../../../git/providers/provider.ts';
 import { ServiceError } from '../../../lib/errors.ts';
+import type { Reader } from '../../../store/reader-and-journal.ts';
 import type { AppRecord } from '../../../store/records/records.ts';
+import { tables } from '../../../store/records/tables.ts';
+import { remoteOfConnection } from '../../git/connection.ts';
+import type { SecretBox } from '../../workload/deps.ts';
+
+export interface RemoteParts {
+  reader: Pick<Reader, 'get'>;
+  secrets: Pick<SecretBox, 'open'>;
+}
 
 /** Throws NOT_DEPLOYABLE: its connection is not there. */
-export function remoteOf({ git }: Readonly<AppRecord>): GitRemote {
-  if (git?.connectionId !== null) {
+export function remoteOf(
+  { reader, secrets }: RemoteParts,
+  { git, teamId }: Readonly<AppRecord>,
+): GitRemote {
+  const { connectionId = null, repository = '' } = git ?? {};
+  if (connectionId === null) return { url: repository, credentials: null };
+  const connection = reader.get(tables.gitConnections, connectionId);
+  // The token of another team is never sent for it.
+  if (connection?.teamId !== teamId) {
     throw new ServiceError('NOT_DEPLOYABLE', 'The connection to the git server is not there.');
   }
-  return { url: git.repository, credentials: null };
+  return remoteOfConnection(secrets, connection, repository);
 }

@@ -31,6 +31,7 @@ const turnDeadlineMs = 10_000;
 interface Wanted {
   trigger: DeploymentTrigger;
   commitSha?: string;
+  commitMessage?: string;
   branch?: string;
   /** The deployment whose release is to run again. */
   rollbackOf?: Readonly<DeploymentRecord>;
@@ -60,8 +61,17 @@ export class DeploymentQueue implements DeploymentSteps {
     const app = this.#core.require();
     checkDeployable(app, this.#core.deps.driver);
     const { queued } = this.#core;
-    if (queued?.rollbackOf === null) return queued;
+    if (queued?.rollbackOf === null) return this.#renewed(queued, wanted);
     return this.#enqueue(app, wanted, queued);
+  }
+
+  /** The deployment that waits, of the commit that is wanted by now. */
+  #renewed(queued: DeploymentRecord, wanted: Wanted): DeploymentRecord {
+    const { commitSha, commitMessage = null, branch = null } = wanted;
+    if (commitSha === undefined || commitSha === queued.commitSha) return queued;
+    const renewed = { ...queued, commitSha, commitMessage, branch };
+    this.#core.save({}, [], [renewed]);
+    return renewed;
   }
 
   /** Starts the next deployment when nothing is under way. */
@@ -139,7 +149,7 @@ export class DeploymentQueue implements DeploymentSteps {
       trigger: source === undefined ? wanted.trigger : 'rollback',
       url: core.deps.options.urlOf(app.slug),
       commitSha: source?.commitSha ?? wanted.commitSha ?? null,
-      commitMessage: source?.commitMessage ?? null,
+      commitMessage: source?.commitMessage ?? wanted.commitMessage ?? null,
       ...(source?.commitAuthor !== undefined && { commitAuthor: source.commitAuthor }),
       branch: source?.branch ?? wanted.branch ?? null,
       error: null,

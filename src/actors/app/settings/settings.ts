@@ -16,6 +16,7 @@ import {
   checkBuild,
   checkCompose,
   checkGit,
+  checkGitConnection,
   checkImage,
   checkName,
   checkPlace,
@@ -69,6 +70,7 @@ function newRecord(core: AppCore, input: NewApp, nowMs: number): AppRecord {
   const name = checkName(input.name);
   checkPlace(core.deps.reader, input);
   const source = checkSource(input);
+  if (source.git !== null) checkGitConnection(core.deps.reader, input.teamId, source.git);
   // A source that no deployment could run is refused.
   checkSourceRuns(input.source, core.deps.driver);
   const { hookHash, hookSealed } = newHookToken(core.deps.secrets, core.id);
@@ -106,6 +108,7 @@ function checkPatch(core: AppCore, app: AppRecord, patch: AppPatch): Partial<App
   const { teamId, serverId } = app;
   const { folderId } = patch;
   if (folderId !== undefined) checkPlace(core.deps.reader, { teamId, folderId, serverId });
+  if (patch.git) checkGitConnection(core.deps.reader, teamId, patch.git);
   return {
     ...(patch.name !== undefined && { name: checkName(patch.name) }),
     ...(folderId !== undefined && { folderId }),

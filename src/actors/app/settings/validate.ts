@@ -120,6 +120,17 @@ export function checkGit(git: GitSource): GitSource {
   };
 }
 
+/** BAD_USER_INPUT for a connection that is none of the team's: it would be fetched with the token of others. */
+export function checkGitConnection(
+  reader: Reader,
+  teamId: string,
+  { connectionId }: Pick<GitSource, 'connectionId'>,
+): void {
+  if (connectionId === null) return;
+  if (reader.get(tables.gitConnections, connectionId)?.teamId === teamId) return;
+  throw bad('git.connectionId names no git connection of the team.');
+}
+
 export function checkImage(image: string): string {
   const trimmed = image.trim();
   if (!/^[a-z0-9][\w.\-/:@]{0,511}$/i.test(trimmed)) {

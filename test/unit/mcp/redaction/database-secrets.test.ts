@@ -64,6 +64,7 @@ function world() {
     reader: store,
     subscribe: (listener) => store.subscribe(listener),
     open: (record) => valueOf(plainSecrets, record),
+    openConnection: () => [],
     openDatabase: (record) => {
       opened.push(record.id);
       return openDatabase(plainSecrets, record);

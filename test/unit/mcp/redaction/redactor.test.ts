@@ -43,10 +43,12 @@ function world(limits: Partial<RedactorLimits> = {}) {
     put(tables.env, variable('app_2', 'API', 'hunter2-two')),
     put(tables.env, variable('app_3', 'API', 'hunter2-three')),
   ]);
+  const openConnection = (record: Readonly<GitConnectionRecord>): string[] =>
+    openGitSecrets(plainSecrets, record);
   const openDatabase = (): never => {
     throw new Error('no databases here');
   };
-  const redactor = new Redactor({ reader: store, subscribe, open, openDatabase, log, limits });
+  const redactor = new Redactor({ reader: store, subscribe, open, openDatabase, openConnection, log, limits });
   const ofApp = (text: string): string => redactor.redact(text, 'team_1', 'app_1');
   const ofTeam = (text: string): string => redactor.redact(text, 'team_1');
   const set = (...records: EnvRecord[]): void => {

@@ -1,0 +1,86 @@
+/**
+ * Owns what git providers deliver: pushes to the repositories that apps are built from.
+ *
+ * 1. The checks run in this order: 404 for an unknown token; 401 for a signature that is not the provider's;
+ *    400 for a body that it does not send.
+ * 2. The 200 is sent once the delivery is durable. The request does not wait for a deployment.
+ * 3. A long body is read on a thread of its own.
+ */
+import { gitActor } from '../../actors/git/protocol.ts';
+import type { Actors } from '../../actors/runtime/actor.ts';
+import type { DeliveryReader } from '../../git/deliveries/delivery-reader.ts';
+import { deliveryHeaders, type ReadDelivery } from '../../git/deliveries/read-delivery.ts';
+import { webhookHash } from '../../git/deliveries/webhook-token.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import type { Reader } from '../../store/reader-and-journal.ts';
+import type { GitConnectionRecord } from '../../store/records/records.ts';
+import { tables } from '../../store/records/tables.ts';
+import type { Exchange, Route } from '../transport.ts';
+
+export interface GitWebhookOptions {
+  actors: Actors;
+  reader: Pick<Reader, 'find'>;
+  deliveries: Pick<DeliveryReader, 'read'>;
+  /** What the deliveries of a connection are signed with; null for none. */
+  secretOf: (connection: Readonly<GitConnectionRecord>) => string | null;
+}
+
+const bodyMaxBytes = 25 * 1024 * 1024;
+const signature = /^sha256=[0-9a-f]{64}$/i;
+
+export function gitWebhookRoutes(options: GitWebhookOptions): Route[] {
+  return [
+    {
+      method: 'POST',
+      path: '/api/git/webhook/:token',
+      // Many pushes change nothing; a deployment is recorded by the app.
+      audit: null,
+      handle: (exchange) => receive(options, exchange),
+    },
+    { method: 'POST', path: '/api/github/webhook', audit: null, handle: receiveOfGithub },
+  ];
+}
+
+async function receive(options: GitWebhookOptions, exchange: Exchange): Promise<void> {
+  const hash = webhookHash(exchange.param('token'));
+  const connection = options.reader.find(tables.gitConnections, 'hook', [hash]);
+  if (!connection) throw new ServiceError('NOT_FOUND', 'No such webhook.');
+  const body = await exchange.body(bodyMaxBytes);
+  const given = deliveryHeaders.map((name) => [name, exchange.header(name)]);
+  const read = await options.deliveries.read({
+    provider: connection.provider,
+    headers: Object.fromEntries(given) as Record<string, string>,
+    body,
+    secret: options.secretOf(connection),
+  });
+  const pushes = pushesIn(read);
+  if (pushes.length > 0) {
+    await options.actors.ask(gitActor.at(connection.id), { type: 'deliver', pushes });
+  }
+  answer(exchange, 200, 'ok');
+}
+
+function pushesIn(read: ReadDelivery) {
+  switch (read.kind) {
+    case 'unsigned':
+      throw new ServiceError('UNAUTHENTICATED', 'The signature of the delivery is not valid.');
+    case 'refused':
+      throw ServiceError.fromPlain(read.error);
+    case 'pushes':
+      return read.pushes;
+  }
+}
+
+/** No GitHub App is known here: what one signed is ignored. */
+async function receiveOfGithub(exchange: Exchange): Promise<void> {
+  if (!signature.test(exchange.header('x-hub-signature-256'))) {
+    throw new ServiceError('UNAUTHENTICATED', 'The delivery is not signed.');
+  }
+  await exchange.body(bodyMaxBytes);
+  answer(exchange, 202, 'ignored');
+}
+
+function answer(exchange: Exchange, status: number, text: string): void {
+  const type = 'text/plain; charset=utf-8';
+  exchange.send(status, { 'Content-Type': type, 'Cache-Control': 'no-store' }, text);
+}

@@ -1,0 +1,68 @@
+/** Owns the shapes of what is stored of git: connections to providers, and what they delivered. */
+
+/** The providers of connections; `src/git/providers` knows what each of them does. */
+export type GitProviderKind =
+  'gitlab' | 'gitea' | 'forgejo' | 'gogs' | 'bitbucket' | 'generic' | 'github';
+
+/** A team's connection to a git provider. */
+export interface GitConnectionRecord {
+  id: string;
+  teamId: string;
+  provider: GitProviderKind;
+  label: string;
+  /** `https://host/path`, without a slash at its end. */
+  baseUrl: string;
+  /** Null: the provider's own for tokens. */
+  username: string | null;
+  /** What repositories are read with, sealed; null: only public ones. */
+  tokenSealed: Uint8Array | null;
+  /** What deliveries are signed with, sealed. */
+  secretSealed: Uint8Array | null;
+  /** SHA-256 of the URL token of its webhook, hex. */
+  hookHash: string;
+  createdAtMs: number;
+}
+
+/** What came of a delivery for one app. */
+export type GitOutcome =
+  /** It is journaled, and the app has not looked at it. */
+  | 'received'
+  /** A deployment was queued, or the queued one builds this commit now. */
+  | 'deployed'
+  /** The commit is live or queued. */
+  | 'unchanged'
+  /** A later push came before it. */
+  | 'outdated'
+  /** Its commit says `[skip ci]`. */
+  | 'skipped'
+  | 'other_branch'
+  | 'tag'
+  | 'branch_deleted'
+  | 'auto_deploy_off'
+  /** The app cannot be deployed. */
+  | 'failed';
+
+/** A push that a provider delivered, for one app of its repository. */
+export interface GitDeliveryRecord {
+  /** In the order in which they came. */
+  id: string;
+  connectionId: string;
+  teamId: string;
+  appId: string;
+  event: 'push' | 'tag' | 'delete';
+  /** As the provider names it; null where it does not. */
+  deliveryId: string | null;
+  refKind: 'branch' | 'tag';
+  refName: string;
+  /** Null: the ref was new, or nobody says. */
+  before: string | null;
+  /** Null: the ref was deleted. */
+  commitSha: string | null;
+  commitMessage: string | null;
+  /** When it was committed; null where nobody says. */
+  committedAtMs: number | null;
+  pusher: string | null;
+  outcome: GitOutcome;
+  receivedAtMs: number;
+  deploymentId: string | null;
+}
