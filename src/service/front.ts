@@ -41,6 +41,7 @@ import type { Core } from './core.ts';
 import { proveKey } from '../backups/restores/recovery-key.ts';
 import type { ReadCounter } from '../mcp/reads.ts';
 import { type ServedMcp, serveMcp } from './mcp.ts';
+import type { GitConnectionRecord } from '../store/records/records.ts';
 import { tables } from '../store/records/tables.ts';
 
 export interface FrontOptions {
@@ -158,12 +159,7 @@ export class Front {
       ...graphqlRoutes({ graphql, callers, streams: this.#graphqlStreams, logger }),
       ...deployHookRoutes({ reader, actors, callers, authorize }),
       ...this.#pushRoutes(transfers),
-      ...gitWebhookRoutes({
-        reader,
-        actors,
-        deliveries: new DeliveryReader(),
-        secretOf: (connection) => openWebhookSecret(ground.secrets, connection),
-      }),
+      ...this.#gitRoutes(),
       ...uploadRoutes({
         bulk,
         actors,
@@ -231,6 +227,13 @@ export class Front {
       logs: streams.reader,
       clock: systemClock,
     });
+  }
+
+  #gitRoutes(): Route[] {
+    const { store: reader, actors, secrets } = this.#options.core.ground;
+    const secretOf = (connection: Readonly<GitConnectionRecord>): string | null =>
+      openWebhookSecret(secrets, connection);
+    return gitWebhookRoutes({ reader, actors, deliveries: new DeliveryReader(), secretOf });
   }
 
   /** Resolves when the activity holds that this request reads what the target is. */

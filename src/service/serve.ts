@@ -122,7 +122,11 @@ class Service {
     metrics.register(() => [consoleFamily(this.#consoles)]);
     this.#graphql = serveGraphql(this.#core, {
       commands: this.#consoles.commands,
-      repositories: repositoryLists({ ...platform, reader: platform.store }),
+      repositories: repositoryLists({
+        reader: platform.store,
+        secrets: platform.secrets,
+        fetch: platform.fetch,
+      }),
       accounts: this.#home.accounts,
       queryThreads: config.queryThreads,
     });

@@ -17,12 +17,12 @@ export type ReadDelivery =
   | { kind: 'pushes'; pushes: PushDelivery[] }
   | { kind: 'refused'; error: PlainServiceError };
 
-export function readDelivery({ provider, headers, body, secret }: RawDelivery): ReadDelivery {
-  const { verify, pushes } = providers[provider];
+export function readDelivery({ headers, body, secret, ...raw }: RawDelivery): ReadDelivery {
+  const provider = providers[raw.provider];
   const header = (name: string): string => headers[name] ?? '';
-  if (!verify(header, body, secret)) return { kind: 'unsigned' };
+  if (!provider.verify(header, body, secret)) return { kind: 'unsigned' };
   try {
-    return { kind: 'pushes', pushes: pushes(header, body) };
+    return { kind: 'pushes', pushes: provider.pushes(header, body) };
   } catch (error) {
     return { kind: 'refused', error: asServiceError(error).toPlain() };
   }

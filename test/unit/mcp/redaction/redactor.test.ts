@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict';
 import { createHash, generateKeyPairSync } from 'node:crypto';
 import { describe, it } from 'node:test';
+import { openGitSecrets } from '../../../../src/actors/git/connection.ts';
 import { Redactor, type RedactorLimits } from '../../../../src/mcp/redaction/redactor.ts';
-import type { EnvRecord } from '../../../../src/store/records/records.ts';
+import type { EnvRecord, GitConnectionRecord } from '../../../../src/store/records/records.ts';
 import { put, remove } from '../../../../src/store/records/table.ts';
 import { tables } from '../../../../src/store/records/tables.ts';
 import { appRecord } from '../../../support/graphql-fixture.ts';
 import { memoryLogger } from '../../../support/memory-logger.ts';
 import { MemoryStore } from '../../../support/memory-store.ts';
+import { plainSecrets } from '../../../support/plain-secrets.ts';
 
 const app = appRecord('app_1', 'team_1', { slug: 'my-shop', name: 'My shop' });
 const other = appRecord('app_2', 'team_1');
@@ -48,7 +50,15 @@ function world(limits: Partial<RedactorLimits> = {}) {
   const openDatabase = (): never => {
     throw new Error('no databases here');
   };
-  const redactor = new Redactor({ reader: store, subscribe, open, openDatabase, openConnection, log, limits });
+  const redactor = new Redactor({
+    reader: store,
+    subscribe,
+    open,
+    openDatabase,
+    openConnection,
+    log,
+    limits,
+  });
   const ofApp = (text: string): string => redactor.redact(text, 'team_1', 'app_1');
   const ofTeam = (text: string): string => redactor.redact(text, 'team_1');
   const set = (...records: EnvRecord[]): void => {
@@ -84,6 +94,31 @@ describe('Redactor', () => {
       ofTeam('hunter2-one hunter2-two hunter2-three'),
       '[redacted: variable DATABASE_URL] [redacted: variable API] hunter2-three',
     );
+  });
+
+  it('takes out the secrets of git connections, of one that is gone too', () => {
+    const { redactor, store, ofApp, ofTeam } = world();
+    ofTeam('opens the team');
+    const id = 'gc_1';
+    const seal = (secret: string, what: string): Uint8Array =>
+      plainSecrets.seal(secret, `${what}:${id}`);
+    const connection: GitConnectionRecord = {
+      ...{ id, teamId: 'team_1', provider: 'gitlab', label: 'x', baseUrl: 'x', username: null },
+      tokenSealed: seal('glpat-hunter2', 'git-token'),
+      secretSealed: seal('hunter2-webhook', 'git-webhook-secret'),
+      ...{ hookHash: 'x', createdAtMs: 0 },
+    };
+    store.write([put(tables.gitConnections, connection)]);
+    const text = 'fetch with glpat-hunter2 and hunter2-webhook';
+    const clean = 'fetch with [redacted: git token] and [redacted: git token]';
+    assert.equal(ofApp(text), clean);
+    assert.equal(
+      redactor.redact(text, 'team_1', undefined, () => false),
+      clean,
+    );
+    store.write([remove(tables.gitConnections, id)]);
+    assert.equal(ofTeam(text), clean);
+    assert.equal(redactor.redact('hunter2-webhook', 'team_2'), 'hunter2-webhook');
   });
 
   it('takes out of a team only what the caller sees', async () => {
