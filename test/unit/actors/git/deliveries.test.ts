@@ -217,7 +217,7 @@ describe('deliveries of git providers', () => {
     await crash();
     assert.equal(deploymentsOf(appId).length, 2);
     // What moved the branch is known to the next activation too.
-    clock.advance(1_000);
+    await clock.advance(1_000);
     await deliver(id, { before: 1, after: 2 });
     assert.equal((await outcomesOf(appId)).at(-1), 'outdated');
   });
@@ -264,7 +264,7 @@ describe('deliveries of git providers', () => {
     const { id } = await connect();
     const appId = await appOf(id);
     const long = (bytes: number): string => {
-      const { message: _, ...head } = { message: '', ...(JSON.parse(bodyOf({})) as object) };
+      const head = JSON.parse(bodyOf({})) as object;
       return JSON.stringify({ ...head, commits: [{ message: 'x'.repeat(bytes) }] });
     };
     const send = (body: string, signature: string) =>
@@ -296,7 +296,7 @@ describe('deliveries of git providers', () => {
     const appId = await appOf(id);
     await deliver(id, { id: 'one', before: 1, after: 2 });
     await settled(appId);
-    clock.advance(72 * hourMs + 1);
+    await clock.advance(72 * hourMs + 1);
     await deliver(id, { id: 'one', before: 2, after: 3 });
     assert.deepEqual(await outcomesOf(appId), ['deployed']);
     for (let k = 3; k < 10; k++) await deliver(id, { before: k, after: k + 1 });
