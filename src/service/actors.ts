@@ -162,7 +162,8 @@ interface GitParts {
   pushes: GitPushes;
 }
 
-function gitParts({ appsRoot, host: driver, fetch: http, logger }: ActorParts): GitParts {
+function gitParts(parts: ActorParts): GitParts {
+  const { appsRoot, host: driver, fetch: http, logger, reader, secrets } = parts;
   const uids = appsRoot.perAppUid ? gitUids : null;
   const within = (folder: string): Repositories =>
     new Repositories({ root: join(appsRoot.appsRoot, folder), driver, uids, logger });
@@ -173,7 +174,7 @@ function gitParts({ appsRoot, host: driver, fetch: http, logger }: ActorParts): 
     fetch: (request) => git.fetch(request),
     pushed: (request) => git.pushed(request),
     forget: (appId) => pushes.forget(appId),
-    remoteOf: (app) => remoteOf(parts, app),
+    remoteOf: (app) => remoteOf({ reader, secrets }, app),
   };
   return { deps, pushes };
 }

@@ -4,7 +4,7 @@ import type { Actor, ActorContext, ActorDefinition } from '../runtime/actor.ts';
 import { AppCore } from './core.ts';
 import type { AppDeps } from './deps.ts';
 import { DeploymentQueue } from './deploying/deployments.ts';
-import { GitPushes } from './deploying/git-pushes.ts';
+import { DeliveredPushes } from './deploying/delivered-pushes.ts';
 import { hookHandlers } from './deploying/hook.ts';
 import { instanceHandlers } from './running/instances.ts';
 import { Lifecycle } from './lifecycle.ts';
@@ -34,7 +34,7 @@ function activate(context: ActorContext<AppProtocol>, deps: AppDeps): Actor<AppP
     ...variableHandlers(core),
     ...hookHandlers(core, queue),
     ...uploadHandlers(core, queue),
-    ...new GitPushes(core, queue).handlers,
+    ...new DeliveredPushes(core, queue).handlers,
     ...queue.handlers,
     ...lifecycle.handlers,
     ...restores.handlers,

@@ -164,7 +164,8 @@ builder.mutationFields((t) => ({
   ),
   replayGitDelivery: t.field({
     type: GitDeliveryType,
-    description: 'deploy_apps. Deploys the commit of a push to the branch of the app again.',
+    description:
+      'deploy_apps. Deploys the branch of the app again for a push to it, whatever was deployed since.',
     args: { id: t.arg.id({ required: true }) },
     resolve: (_root, { id }, context) => {
       const delivery = requireDelivery(context, id);

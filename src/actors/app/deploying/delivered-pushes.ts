@@ -25,7 +25,7 @@ const unmoving: ReadonlySet<GitOutcome> = new Set([
   'received', 'other_branch', 'tag', 'outdated', 'failed',
 ]);
 
-export class GitPushes {
+export class DeliveredPushes {
   readonly #core: AppCore;
   readonly #queue: DeploymentQueue;
   /** What moved the branch, the latest last; null until it was asked for. */
