@@ -60,6 +60,8 @@ export interface FixtureOptions {
   options?: Partial<AppOptions>;
   concurrency?: number;
   check?: AppDeps['check'];
+  /** What is fetched by git; `source` says what it holds. */
+  fetch?: AppDeps['git']['fetch'];
   /** Makes it a driver of containers. */
   images?: ScriptedImages;
   /** Actors beyond which idle ones are passivated at once. */
@@ -216,7 +218,7 @@ export async function appFixture(fixture: FixtureOptions = {}): Promise<AppFixtu
         },
       },
       git: {
-        fetch: () => Promise.reject(new Error('nothing is fetched here')),
+        fetch: fixture.fetch ?? (() => Promise.reject(new Error('nothing is fetched here'))),
         pushed: () => Promise.reject(new Error('nothing is pushed here')),
         forget: () => Promise.resolve(),
         remoteOf: (app) => remoteOf({ reader: store, secrets: plainSecrets }, app),

@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict';
-import { cp } from 'node:fs/promises';
-import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { gitDefinition } from '../../../../src/actors/git/actor.ts';
 import { openWebhookSecret, remoteOfConnection } from '../../../../src/actors/git/connection.ts';
@@ -61,7 +59,7 @@ describe('deliveries of git providers', () => {
     );
   };
   beforeEach(async () => {
-    f = await appFixture();
+    f = await appFixture({ fetch: () => Promise.resolve() });
     await serve();
   });
   afterEach(async () => {
@@ -79,14 +77,10 @@ describe('deliveries of git providers', () => {
     f.runtime().ask(gitActor.at(newId('gc')), {
       ...{ type: 'create', teamId: 'team_1', connection: { ...nothing, ...input } },
     });
-  /** An app of the repository; its source is at hand, so that nothing is fetched. */
+  /** An app of the repository. */
   const appOf = async (connectionId: string, repository = 'acme/shop'): Promise<string> => {
-    const made = await f.uploaded();
-    const id = newId('app');
     const git = { connectionId, repository, branch: 'main', path: null };
-    const uploads = join(f.root, 'uploads');
-    await cp(join(uploads, made.id), join(uploads, id), { recursive: true });
-    f.store.write([put(tables.apps, { ...made, id, slug: id, git })]);
+    const { id } = await f.create({ source: 'GIT', git });
     return id;
   };
   const bodyOf = ({ branch = 'main', before = 1, after = 2, message = 'x', repository }: Push) => {
