@@ -59,7 +59,9 @@ describe('deliveries of git providers', () => {
     );
   };
   beforeEach(async () => {
-    f = await appFixture({ fetch: () => Promise.resolve() });
+    // The commit stays the one that was delivered.
+    const fetched = { sha: '', author: '', message: '' };
+    f = await appFixture({ fetch: () => Promise.resolve(fetched) });
     await serve();
   });
   afterEach(async () => {
