@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import {
-  beginBackup,
+  beginInstanceBackup,
   endedRun,
   makeDestination,
   makeSchedule,
@@ -65,12 +65,13 @@ describe('a backup of the instance', () => {
   it('goes to no destination that does not encrypt', async () => {
     const { client } = original;
     const plain = await makeDestination(client, 'Plain');
-    const begin = 'mutation($d: ID!) { runBackup(instance: true, destinationId: $d) { id } }';
+    const begin = 'mutation($d: ID!) { runInstanceBackup(destinationId: $d) { id } }';
     assert.equal(await client.fails(begin, { d: plain }), 'ENCRYPTION_REQUIRED');
     assert.equal(await client.fails(begin, { d: 'dst_none' }), 'NOT_FOUND');
-    const both = `mutation($a: ID, $d: ID!) {
-      runBackup(appId: $a, instance: true, destinationId: $d) { id } }`;
-    assert.equal(await client.fails(both, { a: app.id, d: destinationId }), 'BAD_USER_INPUT');
+    const both = `mutation($i: CreateBackupScheduleInput!) {
+      createBackupSchedule(input: $i) { id } }`;
+    const input = { appId: app.id, instance: true, destinationId, cron: '@daily' };
+    assert.equal(await client.fails(both, { i: input }), 'BAD_USER_INPUT');
   });
 
   it('leaves nothing where Gangway is killed halfway', async () => {
@@ -80,7 +81,7 @@ describe('a backup of the instance', () => {
     const hollow = join(original.dataDir, 'apps', app.id, 'data', 'hollow');
     writeFileSync(hollow, '');
     truncateSync(hollow, 32 * 2 ** 30);
-    const { id } = await beginBackup(client, { instance: true, destinationId });
+    const { id } = await beginInstanceBackup(client, destinationId);
     const written = (): number => (artifact().endsWith('.part') ? statSync(artifact()).size : 0);
     // More than begins any artifact: the copy is made, and read.
     await until('it is written', 60_000, () => written() > 100_000);
@@ -99,16 +100,16 @@ describe('a backup of the instance', () => {
 
   it('is made, and read back', async () => {
     const { client } = original;
-    const begun = await beginBackup(client, { instance: true, destinationId });
+    const begun = await beginInstanceBackup(client, destinationId);
     run = await endedRun(client, begun.id);
     assert.deepEqual([run.status, run.error, run.encrypted], ['success', null, true]);
     assert.ok(run.instance && run.appId === null && run.databaseId === null);
     assert.match(artifact(), /\/instance-\d{8}T\d{6}Z-run_\w+\.tar\.gz\.age$/);
     assert.deepEqual(readdirSync(join(original.dataDir, 'snapshots')), []);
-    const { backupRuns } = await client.must<{ backupRuns: { nodes: { id: string }[] } }>(
-      '{ backupRuns(instance: true) { nodes { id } } }',
+    const { backupRuns } = await client.must<{ backupRuns: { nodes: object[] } }>(
+      '{ backupRuns { nodes { id instance } } }',
     );
-    assert.equal(backupRuns.nodes[0]?.id, run.id);
+    assert.deepEqual(backupRuns.nodes[0], { id: run.id, instance: true });
     await makeSchedule(client, { instance: true, destinationId });
     const { backupSchedules } = await client.must<{ backupSchedules: { instance: boolean }[] }>(
       '{ backupSchedules { instance } }',

@@ -56,19 +56,24 @@ const fields = `id appId databaseId instance destinationId status sizeBytes prog
 
 export async function beginBackup(
   client: Client,
-  of: { appId?: string; databaseId?: string; instance?: boolean; destinationId: string },
+  of: { appId?: string; databaseId?: string; destinationId: string },
   headers: Headers = {},
 ): Promise<Run> {
   const { runBackup } = await client.must<{ runBackup: Run }>(
-    `mutation($a: ID, $b: ID, $i: Boolean, $d: ID!) {
-      runBackup(appId: $a, databaseId: $b, instance: $i, destinationId: $d) { ${fields} } }`,
-    {
-      ...{ a: of.appId ?? null, b: of.databaseId ?? null },
-      ...{ i: of.instance ?? false, d: of.destinationId },
-    },
+    `mutation($a: ID, $b: ID, $d: ID!) {
+      runBackup(appId: $a, databaseId: $b, destinationId: $d) { ${fields} } }`,
+    { a: of.appId ?? null, b: of.databaseId ?? null, d: of.destinationId },
     headers,
   );
   return runBackup;
+}
+
+export async function beginInstanceBackup(client: Client, destinationId: string): Promise<Run> {
+  const { runInstanceBackup } = await client.must<{ runInstanceBackup: Run }>(
+    `mutation($d: ID!) { runInstanceBackup(destinationId: $d) { ${fields} } }`,
+    { d: destinationId },
+  );
+  return runInstanceBackup;
 }
 
 export async function seenRun(client: Client, id: string, headers: Headers = {}): Promise<Run> {
@@ -80,11 +85,15 @@ export async function seenRun(client: Client, id: string, headers: Headers = {})
   return backupRun;
 }
 
+/** For a run: that of an instance copies all of its files first. */
+const endMs = 150_000;
+
 /** The run once it has ended, however it ended. */
 export async function endedRun(client: Client, id: string, headers: Headers = {}): Promise<Run> {
   await eventually(
     'the backup is over',
     async () => (await seenRun(client, id, headers)).finishedAt !== null,
+    endMs,
   );
   return await seenRun(client, id, headers);
 }

@@ -30,6 +30,8 @@ const preloads = [stripCache, cheapPasswords].flatMap((file) => ['--import', fil
 const nodeFlags = ['--disable-warning=ExperimentalWarning', ...preloads];
 const threads = process.env['GANGWAY_GATEWAY_THREADS'];
 const startMs = 30_000;
+/** Of another command: a copy syncs each of its files. */
+const commandMs = 150_000;
 const endMs = 30_000;
 /** More than the service gives itself. */
 const stopMs = 60_000;
@@ -156,7 +158,7 @@ export class Gangway {
         text += more;
       });
     }
-    const late = setTimeout(() => child.kill('SIGKILL'), startMs);
+    const late = setTimeout(() => child.kill('SIGKILL'), commandMs);
     const exit = await endOf(child);
     clearTimeout(late);
     return { ...exit, text };

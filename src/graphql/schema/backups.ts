@@ -10,6 +10,7 @@ import { tables } from '../../store/records/tables.ts';
 import {
   askActor,
   findBackupRun,
+  requireAdmin,
   requireBackupRun,
   requireDestination,
   requireTeam,
@@ -18,7 +19,7 @@ import {
 import type { GraphContext } from '../context.ts';
 import { boundedCount, decodeCursor, encodeCursor, type Page, pageMax, pageOf } from '../page.ts';
 import { builder, connectionType } from './builder.ts';
-import { backedUp, backupRunById, backupScheduleById, needs } from './needs.ts';
+import { appOrDatabase, backedUp, backupRunById, backupScheduleById, needs } from './needs.ts';
 
 const firstDefault = 50;
 /** So many runs are looked at for a page of a caller who sees few of them. */
@@ -114,26 +115,21 @@ builder.queryFields((t) => ({
   backupRuns: t.field({
     type: connectionType('BackupRunConnection', BackupRunType),
     description:
-      'Of one app or database, or of all in the acting team that the caller sees; the newest first.',
+      'Of one app or database, or of all in the acting team that the caller sees, and for the instance administrator of the instance; the newest first.',
     args: {
       appId: t.arg.id(),
       databaseId: t.arg.id(),
-      instance: t.arg.boolean({
-        defaultValue: false,
-        description: 'Those of the instance itself, which the instance administrator sees.',
-      }),
       first: t.arg.int({ defaultValue: firstDefault }),
       after: t.arg.string(),
     },
-    resolve: (_root, { appId, databaseId, instance, first, after }, context) => {
+    resolve: (_root, { appId, databaseId, first, after }, context) => {
       const count = boundedCount('first', first, firstDefault, pageMax);
       const teamId = requireTeam(context, null);
       const behind = after == null ? null : decodeCursor('run', after);
-      const named = [appId, databaseId, instance === true ? instanceTarget : null];
-      const [targetId = null, ...others] = named.filter((id) => id != null);
-      if (others.length > 0) {
-        throw new ServiceError('BAD_USER_INPUT', 'Name appId, databaseId or instance, or none.');
+      if (appId != null && databaseId != null) {
+        throw new ServiceError('BAD_USER_INPUT', 'Name appId or databaseId, or neither.');
       }
+      const targetId = appId ?? databaseId ?? null;
       return runsOf(context, { teamId, targetId }, count, behind);
     },
   }),
@@ -161,14 +157,25 @@ builder.queryFields((t) => ({
 builder.mutationFields((t) => ({
   runBackup: t.field({
     type: BackupRunType,
-    ...needs('manage_backups', backedUp, {
+    ...needs('manage_backups', appOrDatabase, {
       description: 'Answers at once, with status running. BACKUP_RUNNING while one is under way.',
       args: { destinationId: t.arg.id({ required: true }) },
-      resolve: (targetId, { destinationId }, context) => {
-        mayKeep(context, targetId, destinationId);
-        return askActor(context, backupsActor.at(targetId), { type: 'run', destinationId });
+      resolve: ({ app, database }, { destinationId }, context) => {
+        const target = backupsActor.at((app ?? database).id);
+        return askActor(context, target, { type: 'run', destinationId });
       },
     }),
+  }),
+  runInstanceBackup: t.field({
+    type: BackupRunType,
+    description:
+      'The instance administrator. Backs the instance itself up, as runBackup does an app: ENCRYPTION_REQUIRED.',
+    args: { destinationId: t.arg.id({ required: true }) },
+    resolve: (_root, { destinationId }, context) => {
+      requireAdmin(context);
+      mayKeep(context, instanceTarget, destinationId);
+      return askActor(context, backupsActor.at(instanceTarget), { type: 'run', destinationId });
+    },
   }),
   cancelBackupRun: t.boolean(
     needs('manage_backups', backupRunById, {
@@ -200,7 +207,7 @@ builder.mutationFields((t) => ({
       'manage_backups',
       {
         args: { input: t.arg({ type: CreateScheduleInput, required: true }) },
-        find: (context, need, { input }) => backedUp.find(context, need, input, undefined),
+        find: (context, need, { input }) => backedUp(context, need, input),
       },
       {
         resolve: (targetId, { input }, context) => {

@@ -118,30 +118,25 @@ export type Owner =
 
 const ownerArgs = builder.args((t) => ({ appId: t.id(), databaseId: t.id() }));
 
-const backedUpArgs = builder.args((t) => ({
-  appId: t.id(),
-  databaseId: t.id(),
-  instance: t.boolean({
-    defaultValue: false,
-    description: 'The instance itself; for the instance administrator.',
-  }),
-}));
-
-/** What backups are of, by its id; BAD_USER_INPUT unless it is one thing. */
-export const backedUp: Subject<typeof backedUpArgs, string> = {
-  args: backedUpArgs,
-  find: (context, need, { appId, databaseId, instance }) => {
-    if (instance !== true) {
-      const { app, database } = appOrDatabase.find(context, need, { appId, databaseId }, undefined);
-      return (app ?? database).id;
-    }
-    if (appId != null || databaseId != null) {
-      throw new ServiceError('BAD_USER_INPUT', 'Name either appId, databaseId or instance.');
-    }
-    requireAdmin(context);
-    return instanceTarget;
-  },
-};
+/** What a schedule is of, by its id; BAD_USER_INPUT unless it is one thing. */
+export function backedUp(
+  context: GraphContext,
+  need: Capability,
+  {
+    instance,
+    ...named
+  }: InputShapeFromFields<typeof ownerArgs> & { instance?: boolean | null | undefined },
+): string {
+  if (instance !== true) {
+    const { app, database } = appOrDatabase.find(context, need, named, undefined);
+    return (app ?? database).id;
+  }
+  if (named.appId != null || named.databaseId != null) {
+    throw new ServiceError('BAD_USER_INPUT', 'Name either appId, databaseId or instance.');
+  }
+  requireAdmin(context);
+  return instanceTarget;
+}
 
 /** An app or a database; BAD_USER_INPUT for both and for neither. */
 export const appOrDatabase: Subject<typeof ownerArgs, Owner> = {

@@ -122,13 +122,15 @@ describe('GitFetch', { skip: needs('git') }, () => {
   it('keeps teams and connections apart, and removes what is not used', async () => {
     const url = server.create('apart', { a: '1' });
     const folder = join(root, 'git');
+    // One, which knows what is in use.
+    const all = fetcher();
     const before = readdirSync(folder).length;
-    await fetcher().fetch(request(url));
-    await fetcher().fetch(request(url, { teamId: 'team_2' }));
-    await fetcher().fetch(request(url, { connectionId: 'con_2' }));
+    await all.fetch(request(url));
+    await all.fetch(request(url, { teamId: 'team_2' }));
+    await all.fetch(request(url, { connectionId: 'con_2' }));
     assert.equal(readdirSync(folder).length, before + 3);
     for (const name of readdirSync(folder)) utimesSync(join(folder, name), 1, 1);
-    await fetcher().fetch(request(url));
+    await all.fetch(request(url));
     await eventually('the others are gone', () => readdirSync(folder).length === 1);
     assert.ok(existsSync(join(folder, readdirSync(folder)[0] ?? '', 'repo', 'HEAD')));
   });
