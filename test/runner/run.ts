@@ -28,7 +28,7 @@ import { sweepDead } from './sweep.ts';
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   // Twice the cores that CI has: most files wait as long as they compute.
-  options: { concurrency: { type: 'string', default: '4' } },
+  options: { concurrency: { type: 'string', default: '3' } },
 });
 const patterns = positionals.length > 0 ? positionals : ['test/**/*.test.ts'];
 const files = [...new Set(globSync(patterns).map((file) => resolve(file)))].sort();
