@@ -3,6 +3,7 @@ import type { SourceParts } from '../actors/backup/sources.ts';
 import type { RestoreDeps } from '../actors/restore/deps.ts';
 import { recover, restorerOf } from '../actors/restore/restorers.ts';
 import { placeOf, recoveryContext } from '../actors/destination/place.ts';
+import { roomAt } from '../backups/kept-free.ts';
 import { RunTurns } from '../backups/runs/run-turns.ts';
 import { openDestination } from '../backups/destinations/open.ts';
 import { checkInThread, readInThread } from '../backups/threads/restore-thread.ts';
@@ -26,6 +27,8 @@ export function restoreDeps(
   return {
     root: folders.restores,
     check: checkInThread,
+    // Containers write to a disk of their daemon.
+    room: () => (sources.driver.runs === 'image' ? Infinity : roomAt(sources.appsRoot)),
     read: readInThread,
     turns: new RunTurns(config.backupConcurrency),
     openPlace: (destinationId) => {

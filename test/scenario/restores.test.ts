@@ -17,6 +17,7 @@ import { Databases, rowsOf } from '../support/databases.ts';
 import { eventually } from '../support/eventually.ts';
 import { archiveOf } from '../support/gangway-client.ts';
 import { Gangway } from '../support/gangway.ts';
+import { McpClient } from '../support/mcp-client.ts';
 
 const server = `require('node:http').createServer((_, answer) => answer.end(
   require('node:fs').readFileSync(process.env.APP_DATA_DIR + '/note'))).listen(process.env.PORT)`;
@@ -91,6 +92,61 @@ describe('restores', () => {
         const { text } = await gangway.client.visit(slug);
         return text === 'first';
       });
+    });
+
+    it('go no further by a token, over GraphQL or MCP, than its capabilities', async () => {
+      const { client } = gangway;
+      const set = (autoDeploy: boolean, value: string): Promise<unknown> =>
+        client.must(
+          `mutation($id: ID!, $a: Boolean, $e: [EnvEntryInput!]!) {
+            updateApp(id: $id, autoDeploy: $a) { id } upsertEnv(appId: $id, entries: $e) { key } }`,
+          { id: appId, a: autoDeploy, e: [{ key: 'TONE', value, isSecret: false }] },
+        );
+      await set(true, 'kind');
+      const { run } = await backupOf({ appId }, true);
+      await set(false, 'rude');
+      const settings = async (): Promise<unknown[]> => {
+        const query = 'query($id: ID!) { app(id: $id) { autoDeploy } env(appId: $id) { value } }';
+        const { app, env } = await client.must<{
+          app: { autoDeploy: boolean };
+          env: { value: string }[];
+        }>(query, { id: appId });
+        return [app.autoDeploy, ...env.map(({ value }) => value)];
+      };
+      const agent = new McpClient(gangway.url);
+      const begin = 'mutation($id: ID!) { restoreBackup(runId: $id) { id } }';
+      const headersOf = (token: string) => ({ authorization: `Bearer ${token}` });
+
+      const others = ['manage_backups', 'configure_apps', 'manage_env', 'deploy_apps'];
+      const without = await client.token({ name: 'Without', capabilities: others });
+      const nobody = gangway.stranger();
+      assert.equal(await nobody.fails(begin, { id: run.id }, headersOf(without)), 'FORBIDDEN');
+      assert.ok(!(await agent.tools(without)).some(({ name }) => name === 'restore_backup'));
+      const { result } = await agent.call(without, 'restore_backup', { runId: run.id });
+      assert.ok(result === undefined || result.isError === true);
+
+      const alone = await client.token({ name: 'Alone', capabilities: ['restore_backups'] });
+      const { restoreBackup } = await nobody.must<{ restoreBackup: { id: string } }>(
+        begin,
+        { id: run.id },
+        headersOf(alone),
+      );
+      const overGraphql = await endedRestore(client, restoreBackup.id);
+      writeFileSync(note, 'by hand');
+      const told = await agent.must<{ restoreBackup: { id: string } }>(alone, 'restore_backup', {
+        runId: run.id,
+      });
+      const overMcp = await endedRestore(client, told.restoreBackup.id);
+      for (const { status, log } of [overGraphql, overMcp]) {
+        assert.equal(status, 'success', log.join('\n'));
+        assert.ok(log.includes('The settings stay as they are: that needs configure_apps.'));
+        assert.ok(log.includes('The variables stay as they are: that needs manage_env.'));
+        assert.ok(log.includes('The upload stays as it is: That needs deploy_apps.'));
+      }
+      assert.equal(readFileSync(note, 'utf8'), 'first');
+      assert.deepEqual(await settings(), [false, 'rude']);
+      assert.equal((await restored(run.id)).status, 'success');
+      assert.deepEqual(await settings(), [true, 'kind']);
     });
 
     it('take an uploaded artifact, and no other kind', async () => {

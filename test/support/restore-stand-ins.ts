@@ -22,6 +22,9 @@ export class RestoreStandIns implements RestoreDeps {
     undefined;
   recover: RestoreDeps['recover'] = () => Promise.resolve(null);
 
+  /** Bytes that an artifact may unpack to. */
+  room: RestoreDeps['room'] = () => Infinity;
+
   readonly turns = new RunTurns(2);
 
   readonly check: RestoreDeps['check'] = (artifact, wanted, seen) => {
@@ -38,7 +41,7 @@ export class RestoreStandIns implements RestoreDeps {
     return refused(source.pipe(gunzip));
   };
 
-  readonly openPlace: RestoreDeps['openPlace'] = () => ({
+  openPlace: RestoreDeps['openPlace'] = () => ({
     recoveryKey: null,
     destination: {
       read: (key) => {

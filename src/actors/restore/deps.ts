@@ -9,6 +9,8 @@ export interface RestoreDeps {
   root: string;
   /** See `checkInThread`. */
   check: typeof checkInThread;
+  /** Bytes that an artifact may unpack to. */
+  room: () => number;
   /** See `readInThread`. */
   read: typeof readInThread;
   /** How many restores check and replace at a time. */

@@ -94,7 +94,7 @@ const nobodyKnows =
 export async function replaceData(given: RestoreGiven, signal: AbortSignal): Promise<void> {
   const { core, host, say, enter, rights } = given;
   const { id: restoreId, kind, targetId, backupRunId } = given.run();
-  const { check, read, restorerOf } = core.deps.restores;
+  const { check, read, restorerOf, room } = core.deps.restores;
   let artifact: ArtifactFile;
   let checked: CheckedArtifact;
   try {
@@ -104,7 +104,8 @@ export async function replaceData(given: RestoreGiven, signal: AbortSignal): Pro
     await enter('checking', signal);
     say('Checking the artifact.');
     const seen = progressLines(given, 'Checked', (await stat(given.file)).size);
-    checked = await check(artifact, sourceOf(host.engine()), seen, signal);
+    const wanted = { source: sourceOf(host.engine()), bytesMax: room() };
+    checked = await check(artifact, wanted, seen, signal);
     say(`The artifact is whole: ${mebibytes(checked.bytes)} unpacked.`);
   } catch (error) {
     say(nothingTouched);
@@ -223,6 +224,7 @@ async function fetchArtifact(parts: RestoreParts, signal: AbortSignal): Promise<
     throw new ServiceError('RECOVERY_KEY_REQUIRED', 'The destination has no key for this backup.');
   }
   const { bytes, stream } = await destination.read(backup.key, undefined, signal);
+  if (backup.sizeBytes !== null && bytes !== backup.sizeBytes) throw changed();
   say(`Fetching the backup: ${mebibytes(bytes)}.`);
   const hash = createHash('sha256');
   const seen = progressLines(parts, 'Fetched', bytes);
@@ -237,11 +239,13 @@ async function fetchArtifact(parts: RestoreParts, signal: AbortSignal): Promise<
   await pipeline(Readable.from(hashed()), createWriteStream(file, { flags: 'wx', mode: 0o600 }), {
     signal,
   });
-  if (hash.digest('hex') !== backup.sha256) {
-    const detail = 'The stored backup holds other bytes than were written.';
-    throw new ServiceError('VERIFICATION_FAILED', detail);
-  }
+  if (hash.digest('hex') !== backup.sha256) throw changed();
   return backup.encrypted ? recoveryKey : null;
+}
+
+function changed(): ServiceError {
+  const detail = 'The stored backup holds other bytes than were written.';
+  return new ServiceError('VERIFICATION_FAILED', detail);
 }
 
 /** Resolves when the target is the restore's alone. */

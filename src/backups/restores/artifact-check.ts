@@ -1,6 +1,6 @@
 /**
  * Owns the check of an artifact before anything of its target is touched: that it is whole, a backup of the
- * target's kind, and, where it is a tar, that no entry of it leads out of it.
+ * target's kind, no larger than what there is room for, and, where it is a tar, that no entry of it leads out of it.
  */
 import { createHash } from 'node:crypto';
 import { TarScanner } from '../../archives/formats/tar-scanner.ts';
@@ -22,6 +22,12 @@ import {
 import { ServiceError } from '../../lib/errors.ts';
 import { artifactFile } from '../../store/files/snapshot.ts';
 
+export interface WantedArtifact {
+  source: SourceKind;
+  /** Behind the compression, where a small artifact may be of any length. */
+  bytesMax: number;
+}
+
 export interface CheckedArtifact {
   kind: ArtifactKind;
   /** Behind the compression. */
@@ -41,16 +47,20 @@ const limits: ArchiveLimits = {
   namesBytesMax: 192 * 1024 ** 2,
 };
 
-/** Reads the bytes behind the compression to their end. Throws ARTIFACT_UNFIT, ARCHIVE_* and their errors. */
+/**
+ * Reads the bytes behind the compression to their end, or as far as there may be any. Throws ARTIFACT_UNFIT,
+ * ARCHIVE_*, STORAGE_FULL and their errors.
+ */
 export async function checkArtifact(
   bytes: AsyncIterable<Uint8Array>,
-  wanted: SourceKind,
+  { source: wanted, bytesMax }: WantedArtifact,
 ): Promise<CheckedArtifact> {
   let head = Buffer.alloc(0);
   let reading: Reading | null = null;
   let count = 0;
   for await (const chunk of bytes) {
     count += chunk.length;
+    if (count > bytesMax) throw tooLarge(bytesMax);
     if (reading !== null) {
       reading.push(chunk);
       continue;
@@ -65,6 +75,12 @@ export async function checkArtifact(
     reading.push(head);
   }
   return { ...reading.finish(), bytes: count };
+}
+
+function tooLarge(bytesMax: number): ServiceError {
+  const room = `${String(Math.max(0, Math.floor(bytesMax / 2 ** 20)))} MiB`;
+  const detail = `Unpacked the artifact is larger than the room that there is for it: ${room}.`;
+  return new ServiceError('STORAGE_FULL', detail);
 }
 
 interface Reading {

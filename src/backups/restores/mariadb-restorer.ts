@@ -30,7 +30,11 @@ export function mariadbRestorer(target: DatabaseTarget): Restorer {
         log('A database is made beside the live one.');
         await server.makeIncoming();
         log('The dump is read into it.');
-        await server.load(incoming, whole, ['--one-database']);
+        try {
+          await server.load(incoming, whole, ['--one-database']);
+        } finally {
+          await server.keepPassword();
+        }
         await server.mustHoldSomething();
         await exchange.prepare();
         signal.throwIfAborted();
@@ -51,8 +55,9 @@ export async function recoverMariadb(
   target: DatabaseTarget,
   signal: AbortSignal,
 ): Promise<'previous' | 'restored'> {
-  const { exchange } = await open(target, signal);
+  const { server, exchange } = await open(target, signal);
   const state = await exchange.recover();
+  await server.keepPassword();
   if (state === 'restored') await target.control.replaced();
   await exchange.clear();
   return state;

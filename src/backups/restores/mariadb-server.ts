@@ -1,4 +1,5 @@
 /** Owns what a restore tells a server of MariaDB or MySQL, through the clients in its sandbox. */
+import { nativeHash } from '../../lib/native-password.ts';
 import { clientOf, feed, outputOf } from '../client-program.ts';
 import { type MariadbClient, mariadbClient } from '../mariadb-client.ts';
 import type { DatabaseTarget } from '../targets.ts';
@@ -40,6 +41,14 @@ export class MariadbServer {
       (name) => `CREATE DATABASE \`${name}\` CHARACTER SET utf8mb4;`,
     );
     await this.change([...made, `GRANT ALL PRIVILEGES ON \`${incoming}\`.* TO ${this.#user};`]);
+  }
+
+  /** A dump may have given its user another password than the one in force. */
+  async keepPassword(): Promise<void> {
+    const { engine, password } = this.#target;
+    const by =
+      engine === 'MARIADB' ? `PASSWORD '${nativeHash(password)}'` : `'${escaped(password)}'`;
+    await this.change([`ALTER USER ${this.#user} IDENTIFIED BY ${by};`]);
   }
 
   async dropBeside(): Promise<void> {
@@ -212,6 +221,10 @@ export class MariadbServer {
 }
 
 const never = new AbortController().signal;
+
+function escaped(text: string): string {
+  return text.replaceAll(/['\\]/g, '\\$&');
+}
 
 function quoted(name: string): string {
   return `\`${name.replaceAll('`', '``')}\``;

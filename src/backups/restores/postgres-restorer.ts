@@ -2,13 +2,17 @@
  * Owns the way back of a dump of PostgreSQL: into a database beside the live one, as its own user, who is no
  * superuser. When all is there the two change their names at once, in one transaction.
  *
- * `pg_restore` only speaks SQL: nothing in a dump makes it run a program.
+ * 1. `pg_restore` only speaks SQL: nothing in a dump makes it run a program.
+ * 2. What a dump says as the user reaches no further: the live database cannot be dropped meanwhile, and the user
+ *    gets the password in force again.
  */
 import { setTimeout } from 'node:timers/promises';
 
 import type { Client } from 'pg';
 
 import { ServiceError } from '../../lib/errors.ts';
+import { scramVerifier } from '../../lib/scram.ts';
+import type { PipeSpec } from '../../protocol/workload.ts';
 import { feed } from '../client-program.ts';
 import {
   asPostgresAdmin,
@@ -41,7 +45,7 @@ export function postgresDumpRestorer(target: DatabaseTarget): Restorer {
         const options = ['--no-owner', '--no-privileges', '--exit-on-error', '--no-password'];
         const command = [program, '--format=custom', ...options, `--dbname=${incoming}`];
         const env = postgresEnvironment(target, incoming);
-        await feed(target, { command, env }, bytes, signal);
+        await readIn(target, { command, env }, bytes, signal);
         signal.throwIfAborted();
       } catch (error) {
         await asAdmin(target, (client) => drop(client, incoming)).catch(() => undefined);
@@ -65,8 +69,29 @@ export function recoverPostgres(target: DatabaseTarget): Promise<'previous' | 'r
     if (state === 'restored') await target.control.replaced();
     // In this order what is left tells the same.
     for (const name of [outgoing, incoming]) await drop(client, name);
+    await keepPassword(client, target);
     return state;
   });
+}
+
+async function readIn(
+  target: DatabaseTarget,
+  spec: PipeSpec,
+  bytes: AsyncIterable<Uint8Array>,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    // Its owner drops no database to which an administrator is connected.
+    await asPostgresAdmin(target, target.databaseName, 'RESTORE_FAILED', () =>
+      feed(target, spec, bytes, signal),
+    );
+  } finally {
+    await asAdmin(target, (client) => keepPassword(client, target));
+  }
+}
+
+async function keepPassword(client: Client, { username, password }: DatabaseTarget): Promise<void> {
+  await client.query(`ALTER ROLE ${quoted(username)} PASSWORD '${scramVerifier(password)}'`);
 }
 
 async function exchangeOrNot(target: DatabaseTarget): Promise<void> {

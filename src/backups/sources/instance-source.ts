@@ -9,7 +9,6 @@
  * 2. Some of that disk stays free.
  */
 import { randomUUID } from 'node:crypto';
-import { statfsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ServiceError } from '../../lib/errors.ts';
@@ -22,7 +21,7 @@ import {
   type DatabaseFiles,
   type Progress,
 } from '../../store/files/snapshot.ts';
-import { keptFree } from '../kept-free.ts';
+import { roomAt } from '../kept-free.ts';
 import { tarEnd } from '../tar/tar-header.ts';
 import { inBlocks, ofFolder, type TarMissed, textEntry } from '../tar/tar-tree.ts';
 import type { Source } from './source.ts';
@@ -115,9 +114,7 @@ function roomIn(dir: string): (progress: Progress) => void {
   return ({ files, bytes, totalBytes }) => {
     if (files < next.files && bytes < next.bytes) return;
     next = { files: files + lookEveryFiles, bytes: bytes + lookEveryBytes };
-    const { blocks, bavail, bsize } = statfsSync(dir);
-    const free = bavail * bsize - keptFree(blocks * bsize);
-    if (free < Math.max(0, totalBytes - bytes)) throw full();
+    if (roomAt(dir) < Math.max(0, totalBytes - bytes)) throw full();
   };
 }
 

@@ -1,7 +1,7 @@
 /** Owns the messages to and from the threads of restores (`workers/tasks/restores.ts`). All are plain data. */
 import type { ArchiveEntry } from '../../archives/formats/entry.ts';
 import type { Failure } from '../../workers/task-failure.ts';
-import type { SourceKind } from '../restores/artifact-kind.ts';
+import type { WantedArtifact } from '../restores/artifact-check.ts';
 
 /** An artifact on this disk. */
 export interface ArtifactFile {
@@ -13,7 +13,7 @@ export interface ArtifactFile {
 /** What a thread is for; it ends with it. */
 export type RestoreTask =
   /** Its outcome is a CheckedArtifact. */
-  | { kind: 'check'; artifact: ArtifactFile; wanted: SourceKind }
+  | { kind: 'check'; artifact: ArtifactFile; wanted: WantedArtifact }
   /** Sends what an artifact holds. */
   | { kind: 'read'; artifact: ArtifactFile }
   /** Writes the files of a tar below a folder. */

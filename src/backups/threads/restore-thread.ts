@@ -8,8 +8,7 @@
 import { Worker } from 'node:worker_threads';
 import { ServiceError } from '../../lib/errors.ts';
 import { fromFailure } from '../../workers/task-failure.ts';
-import type { CheckedArtifact } from '../restores/artifact-check.ts';
-import type { SourceKind } from '../restores/artifact-kind.ts';
+import type { CheckedArtifact, WantedArtifact } from '../restores/artifact-check.ts';
 import type {
   ArtifactFile,
   FromRestoreThread,
@@ -28,7 +27,7 @@ type Progress = Exclude<FromRestoreThread, { type: 'done' | 'failed' }>;
 /** Checks an artifact to its end; see `checkArtifact`. `seen` is told how many of its bytes were read. */
 export async function checkInThread(
   artifact: ArtifactFile,
-  wanted: SourceKind,
+  wanted: WantedArtifact,
   seen: (bytes: number) => void,
   signal: AbortSignal,
 ): Promise<CheckedArtifact> {

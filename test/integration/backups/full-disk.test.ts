@@ -93,6 +93,7 @@ describe('a restore onto a full disk', () => {
       key: 'the-key',
       status: 'success',
       artifact: 'stored',
+      sizeBytes: artifact.length,
     };
     fixture.store.write([put(tables.backupRuns, { ...run, encrypted: false } as never)]);
     const rights = { configure: true, env: true, upload: true };

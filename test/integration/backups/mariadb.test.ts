@@ -77,6 +77,7 @@ describe('MariaDB', { skip: needs('mariadbd', 'mariadb') }, () => {
       `CREATE TABLE a (i INT);\nLOAD DATA INFILE '/etc/passwd' INTO TABLE a;\n`,
       `CREATE TABLE a (t TEXT);\nLOAD DATA LOCAL INFILE '/etc/passwd' INTO TABLE a;\n`,
       `CREATE TABLE a (i INT);\nCREATE USER evil;\n`,
+      `CREATE TABLE a (i INT);\nSET PASSWORD = PASSWORD('of another');\nCREATE USER evil;\n`,
       `CREATE TABLE a (i INT);\nCREATE DEFINER=root@localhost PROCEDURE p() SELECT 1;\n`,
     ];
     for (const text of hostile) {

@@ -109,6 +109,62 @@ describe(
       }
     });
 
+    it('runs nothing of a dump but SQL, as its user, in the database beside the live one', async () => {
+      const admin = { user: 'postgres', password: server.target.adminPassword };
+      // What somebody else's dump holds: all of it belongs to an administrator there.
+      const words = 'x'.repeat(200);
+      const comment = `COMMENT ON TABLE public.crown IS '${words}';`;
+      await query(
+        server,
+        `CREATE TABLE crown (jewel text); INSERT INTO crown VALUES ('ruby'); ${comment}
+         CREATE FUNCTION whoami() RETURNS text LANGUAGE sql SECURITY DEFINER AS 'SELECT current_user::text';`,
+        admin,
+      );
+      const theirs = { ...server.target, username: 'postgres', password: admin.password };
+      const bytes = await collected((await databaseSource(theirs)).read(never));
+      await query(server, 'DROP TABLE crown; DROP FUNCTION whoami', admin);
+      const first = await sum();
+      const sign = `${server.place.temp}/sign`;
+      for (const text of [
+        `COPY (SELECT 1) TO PROGRAM 'touch ${sign}';`,
+        `COPY (SELECT 1) TO '${sign}';`,
+        `COPY crown FROM '/etc/passwd';`,
+        `CREATE FUNCTION run(cstring) RETURNS int LANGUAGE c AS 'libc', 'system';`,
+        `ALTER SYSTEM SET archive_command = 'touch ${sign}';`,
+        `ALTER ROLE ann SUPERUSER;`,
+        `SET SESSION AUTHORIZATION postgres;`,
+        `\\! touch ${sign}`,
+        `DROP DATABASE shop;`,
+        `DROP DATABASE shop WITH (FORCE);`,
+        `ALTER ROLE ann PASSWORD 'of another'; SELECT 1/0;`,
+      ]) {
+        assert.ok(text.length <= comment.length);
+        const hostile = Buffer.from(bytes);
+        hostile.write(text.padEnd(comment.length), bytes.indexOf(comment));
+        await assert.rejects(restore(hostile), (error: Error) => {
+          // It names the statement that failed.
+          assert.ok(error.message.includes(text.slice(0, 12)), error.message);
+          assert.match(error.message, /The data is as it was\.$/);
+          return true;
+        });
+        assert.equal(existsSync(sign), false, text);
+        assert.deepEqual(await sum(), first, text);
+        assert.deepEqual(await databases(), ['postgres', 'shop', 'template0', 'template1']);
+      }
+      const roles = await query(server, 'SELECT rolsuper AS s FROM pg_roles WHERE rolname = current_user'); // prettier-ignore
+      assert.deepEqual(roles, [{ s: false }]);
+      const before = await dumped();
+      const hostile = Buffer.from(bytes);
+      hostile.write(`ALTER ROLE ann PASSWORD 'x';`.padEnd(comment.length), bytes.indexOf(comment));
+      await restore(hostile);
+      // It came back as the user's own, and with the password in force.
+      const owner = "SELECT tableowner AS o FROM pg_tables WHERE tablename = 'crown'";
+      assert.deepEqual(await query(server, owner), [{ o: 'ann' }]);
+      assert.deepEqual(await query(server, 'SELECT whoami() AS u'), [{ u: 'ann' }]);
+      await restore(before);
+      assert.deepEqual(await sum(), first);
+    });
+
     const databases = async (): Promise<string[]> => {
       const rows = await query(server, 'SELECT datname AS n FROM pg_database ORDER BY 1');
       return rows.map((row) => (row as { n: string }).n);

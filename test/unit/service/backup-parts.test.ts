@@ -1,15 +1,17 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { AddressPolicy } from '../../../src/lib/address-policy.ts';
 import { GuardedFetch } from '../../../src/lib/guarded-fetch.ts';
 import { BackupParts } from '../../../src/service/backup-parts.ts';
+import { restoreDeps } from '../../../src/service/restores.ts';
 import { ManualClock, settle } from '../../support/manual-clock.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
 import { plainSecrets } from '../../support/plain-secrets.ts';
 import { recordingLogger } from '../../support/silent-logger.ts';
+import { smallDisk } from '../../support/small-disk.ts';
 
 function partsOf(t: TestContext): BackupParts {
   const dataDir = mkdtempSync(join(tmpdir(), 'gangway-backup-parts-'));
@@ -33,6 +35,27 @@ function partsOf(t: TestContext): BackupParts {
 }
 
 const never = new AbortController().signal;
+
+/** Of restores to this folder, by programs of the machine or in containers. */
+function roomOf(appsRoot: string, runs: 'host' | 'image'): number {
+  const config = { dataDir: appsRoot, backupRoots: [], backupConcurrency: 1 };
+  const policy = new AddressPolicy({ privateNetworks: [], ownPorts: () => [] });
+  const fetch = new GuardedFetch({ policy });
+  const sources = { appsRoot, driver: { runs } };
+  return restoreDeps({ config, fetch, folders: { restores: appsRoot } }, sources as never).room();
+}
+
+describe('what restores are made with', () => {
+  it('is room for as much as fits on the disk, of which some stays free', (t) => {
+    const disk = smallDisk(t, 16);
+    if (disk === undefined) return;
+    const room = roomOf(disk, 'host');
+    assert.ok(room > 14 * 2 ** 20 && room < 15.5 * 2 ** 20, String(room));
+    writeFileSync(join(disk, 'filler'), Buffer.alloc(8 * 2 ** 20));
+    assert.equal(roomOf(disk, 'host'), room - 8 * 2 ** 20);
+    assert.equal(roomOf(disk, 'image'), Infinity);
+  });
+});
 
 describe('what backups are made with', () => {
   it('backupConcurrency lets so many backups go on at once', async (t) => {

@@ -8,8 +8,8 @@
  *    network of the sandbox never counts as `localhost`. Older servers have an administrator for
  *    `localhost` alone: they are checked as their user, and cannot get another password.
  */
-import { createHash } from 'node:crypto';
 import { join } from 'node:path';
+import { nativeHash } from '../../../lib/native-password.ts';
 import {
   type Access,
   addressOf,
@@ -196,12 +196,6 @@ function firstStatements({ databaseName, username }: Names, secrets: Secrets): s
     "GRANT ALL PRIVILEGES ON *.* TO 'root'@'127.0.0.1' WITH GRANT OPTION;",
     '',
   ].join('\n');
-}
-
-/** The hash that the server compares with. Nobody can sign in with the hash itself. */
-function nativeHash(password: string): string {
-  const once = createHash('sha1').update(password).digest();
-  return `*${createHash('sha1').update(once).digest('hex').toUpperCase()}`;
 }
 
 /** Checks as the administrator until the user exists. */

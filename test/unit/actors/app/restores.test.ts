@@ -173,6 +173,81 @@ describe('restores of an app', () => {
     assert.deepEqual(place.app(appId), { ...before, updatedAtMs });
   });
 
+  it('take no variable of a name that the service keeps, nor more of them than fit', async () => {
+    const variable = { value: 'x', isSecret: false, targets: ['production'] };
+    const names = [
+      'PORT',
+      'APP_DATA_DIR',
+      'GANGWAY_X',
+      'gangway_y',
+      'A B',
+      '1A',
+      'A=B',
+      'A\0',
+      '',
+      '${A}',
+    ];
+    const many = Array.from({ length: 500 }, (_, i) => ({ ...variable, key: `K${String(i)}` }));
+    const large = { ...variable, key: 'LARGE', value: 'x'.repeat(33 * 1024) };
+    for (const wished of [...names.map((key) => [{ ...variable, key }]), many, [large]]) {
+      const wish = forged(({ env: variables }) =>
+        variables.push({ ...variable, key: 'GOOD' }, ...wished.slice(0, 499)),
+      );
+      const run = await ended(await begin(wish, all));
+      // One more than fits is with the one that is there.
+      assert.equal(run.status, 'success');
+      assert.ok(
+        run.log.some((line) => line.startsWith('The variables stay as they are: ')),
+        JSON.stringify(wished.slice(0, 1)),
+      );
+      assert.deepEqual(env(), { TONE: 'kind' });
+    }
+    // It is a name like any other.
+    const wish = forged(({ env: variables }) => variables.push({ ...variable, key: '__proto__' }));
+    await ended(await begin(wish, all));
+    assert.deepEqual(Object.keys(env()), ['TONE', '__proto__']);
+    assert.equal('x' in {}, false);
+  });
+
+  it('take no settings beyond their bounds', async () => {
+    const { settings: own } = JSON.parse(writeAppJson(place.app(appId), []).toString()) as {
+      settings: { build: object; resources: object };
+    };
+    const before = place.app(appId);
+    for (const wished of [
+      { build: { ...own.build, port: 1e9 } },
+      { build: { ...own.build, dockerfile: '../../etc/passwd' } },
+      { build: { ...own.build, outputDir: '/etc' } },
+      { build: { ...own.build, startCommand: 'x'.repeat(5000) } },
+      { build: { ...own.build, healthPath: '/a\r\nHost: other' } },
+      { build: { ...own.build, nodeVersion: '$(id)' } },
+      { resources: { ...own.resources, memoryMb: 2 ** 40 } },
+      { resources: { ...own.resources, replicas: 1000 } },
+      { resources: { ...own.resources, cpus: 1e300 } },
+      { previewBranches: Array.from({ length: 51 }, (_, i) => `b${String(i)}`) },
+    ]) {
+      const run = await ended(
+        await begin(
+          forged(({ settings }) => Object.assign(settings, wished)),
+          all,
+        ),
+      );
+      assert.equal(run.status, 'success');
+      assert.ok(run.log.some((line) => line.startsWith('The settings stay as they are: ')));
+      assert.deepEqual(place.app(appId), before);
+    }
+    // What says something to apps of other sources alone says nothing to this one.
+    const other = { source: 'IMAGE', image: 'evil/image', compose: 'services: {}' };
+    await ended(
+      await begin(
+        forged(({ settings }) => Object.assign(settings, other)),
+        all,
+      ),
+    );
+    const { source, image, compose } = place.app(appId);
+    assert.deepEqual([source, image, compose], ['UPLOAD', null, null]);
+  });
+
   it('keep the settings that the app would refuse by hand, and the data', async () => {
     const wish = forged(({ settings, env: variables }) => {
       Object.assign(settings, { resources: { memoryMb: -1, cpus: null, pids: null, replicas: 1 } });

@@ -16,6 +16,7 @@ import { ServiceError } from '../../../../src/lib/errors.ts';
 import { collected, pieces } from '../../../support/database-server.ts';
 
 const never = new AbortController().signal;
+const wanted = { source: 'postgresql', bytesMax: Infinity } as const;
 
 describe('a thread of a restore', () => {
   const keys = newKeyPair();
@@ -39,7 +40,7 @@ describe('a thread of a restore', () => {
     const bytes = await sealed();
     const given = artifact('sealed', bytes, keys.recoveryKey);
     let seen = 0;
-    const checked = await checkInThread(given, 'postgresql', (more) => (seen += more), never);
+    const checked = await checkInThread(given, wanted, (more) => (seen += more), never);
     assert.deepEqual(checked.kind, { source: 'postgresql', form: 'dump' });
     assert.deepEqual([checked.bytes, seen], [dump.length, bytes.length]);
     assert.ok((await collected(readInThread(given, never))).equals(dump));
@@ -59,12 +60,27 @@ describe('a thread of a restore', () => {
       [artifact('other key', seal, other), 'RECOVERY_KEY_WRONG'],
     ] as const;
     for (const [given, code] of broken) {
-      const checking = checkInThread(given, 'postgresql', () => undefined, never);
+      const checking = checkInThread(given, wanted, () => undefined, never);
       await assert.rejects(checking, refusal(code), given.path);
       await assert.rejects(collected(readInThread(given, never)), refusal(code), given.path);
     }
     const twice = artifact('twice', Buffer.concat([whole, gzipSync('more')]));
     assert.equal((await collected(readInThread(twice, never))).length, dump.length + 4);
+  });
+
+  it('reads a bomb no further than there is room for what it holds', async () => {
+    // Of some 4 GiB of zeros.
+    const zeros = gzipSync(Buffer.alloc(64 * 2 ** 20));
+    const bytes = Buffer.concat([gzipSync('PGDMP'), ...Array.from({ length: 60 }, () => zeros)]);
+    let seen = 0;
+    const checking = checkInThread(
+      artifact('of members', bytes),
+      { source: 'postgresql', bytesMax: 2 ** 20 },
+      (more) => (seen += more),
+      never,
+    );
+    await assert.rejects(checking, refusal('STORAGE_FULL'));
+    assert.ok(seen < bytes.length / 2, `${String(seen)} of ${String(bytes.length)}`);
   });
 
   it('sends no more than is taken, however far an artifact expands, and ends when nobody reads', async () => {

@@ -7,11 +7,15 @@ import { afterEach, beforeEach, describe, it } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import type { Actors } from '../../../../src/actors/runtime/actor.ts';
 import { BulkPool } from '../../../../src/archives/receiving/bulk-pool.ts';
+import { proveKey } from '../../../../src/backups/restores/recovery-key.ts';
+import { encrypted } from '../../../../src/backups/streams/age/encrypted.ts';
+import { newKeyPair } from '../../../../src/backups/streams/age/keys.ts';
 import { restoreUploadRoutes } from '../../../../src/gateway/transports/restore-upload.ts';
 import { systemClock } from '../../../../src/lib/clock.ts';
 import { ServiceError } from '../../../../src/lib/errors.ts';
 import { tables } from '../../../../src/store/records/tables.ts';
 import { person } from '../../../support/accounts-fixture.ts';
+import { collected, pieces } from '../../../support/database-server.ts';
 import { DatabaseFixture } from '../../../support/database-fixture.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { startGateway, type TestGateway } from '../../../support/gateway.ts';
@@ -34,8 +38,12 @@ describe('POST /api/backups/restore-upload', () => {
   let bulk: BulkPool;
   let id: string;
   let refusal: ServiceError | null;
+  let prove: typeof proveKey;
   beforeEach(async () => {
     refusal = null;
+    prove = (_head, key) => {
+      if (key !== rightKey) throw new ServiceError('RECOVERY_KEY_WRONG', 'It does not fit.');
+    };
     place = await new DatabaseFixture().open();
     id = await place.create();
     await place.until(id, 'running');
@@ -52,9 +60,7 @@ describe('POST /api/backups/restore-upload', () => {
         if (refusal !== null) throw refusal;
       },
       can: () => true,
-      proveKey: (_head, key) => {
-        if (key !== rightKey) throw new ServiceError('RECOVERY_KEY_WRONG', 'It does not fit.');
-      },
+      proveKey: (head, key) => prove(head, key),
     });
     gateway = await startGateway(routes);
   });
@@ -220,6 +226,35 @@ describe('POST /api/backups/restore-upload', () => {
       failed.text,
       /\nrestore: failed: There is no pg_restore\. \(ENGINE_NOT_AVAILABLE\)\n$/,
     );
+  });
+
+  it('unpacks no more of a bomb than there is room for', async () => {
+    place.restores.room = () => 2 ** 20;
+    // Of some 4 GiB of zeros, in members.
+    const zeros = gzipSync(Buffer.alloc(64 * 2 ** 20));
+    const bomb = Buffer.concat([small, ...Array.from({ length: 60 }, () => zeros)]);
+    const { status, text } = await send(bomb);
+    assert.equal(status, 200);
+    const [, , ...last] = text.trimEnd().split('\n').slice(-4);
+    assert.equal(last[0], 'Nothing was changed.');
+    assert.match(
+      last[1] ?? '',
+      /^restore: failed: .*larger than the room.*1 MiB.*\(STORAGE_FULL\)$/,
+    );
+    assert.deepEqual([files(), place.restores.restored], [[], []]);
+    place.restores.room = () => Infinity;
+    assert.match((await send(small)).text, /\nrestore: ok\n$/);
+  });
+
+  it('asks for the key of the artifact itself, not for any', async () => {
+    prove = proveKey;
+    const [own, other] = [newKeyPair(), newKeyPair()];
+    const sealed = await collected(encrypted(pieces(small), [own.recipient]));
+    for (const key of [other.recoveryKey, own.recipient, 'AGE-SECRET-KEY-1', '../key']) {
+      await refused([422, 'RECOVERY_KEY_WRONG'], send(sealed, { 'X-Recovery-Key': key }));
+    }
+    await send(sealed, { 'X-Recovery-Key': own.recoveryKey });
+    assert.deepEqual(place.restores.recoveryKeys, [own.recoveryKey]);
   });
 
   it('begins nothing for a caller who lost the right while the artifact arrived', async () => {
