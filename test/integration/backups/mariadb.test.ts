@@ -87,6 +87,16 @@ describe('MariaDB', { skip: needs('mariadbd', 'mariadb') }, () => {
     }
   });
 
+  it('is neither dumped nor restored where its clients are missing', async () => {
+    const tools = { find: () => Promise.resolve(null), ask: () => Promise.resolve(null) };
+    const target = { ...server.target, tools };
+    const missing = { code: 'ENGINE_NOT_AVAILABLE' };
+    await assert.rejects(async () => collected((await databaseSource(target)).read(never)), missing);
+    const bytes = await dumped();
+    const restoring = mariadbRestorer(target).restore(pieces(bytes), () => undefined, never);
+    await assert.rejects(restoring, { ...missing, message: /The data is as it was\.$/ });
+  });
+
   it('stays as it is when the dump breaks, or is of something else', async () => {
     const first = await state();
     const bytes = await dumped();

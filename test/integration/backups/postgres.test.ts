@@ -280,6 +280,20 @@ describe('PostgreSQL without a pg_dump', () => {
     assert.deepEqual(left, [{ n: 0 }]);
   });
 
+  it('takes no dump where there is no pg_restore, and says so before anything is made', async () => {
+    const first = await count();
+    const restoring = postgresDumpRestorer(server.target).restore(
+      pieces(Buffer.from('PGDMP')),
+      () => undefined,
+      never,
+    );
+    await assert.rejects(restoring, {
+      code: 'ENGINE_NOT_AVAILABLE',
+      message: /no pg_restore.*The data is as it was\.$/,
+    });
+    assert.deepEqual(await count(), first);
+  });
+
   it('stays as it is when the files are of something else, or not all', async () => {
     const first = await count();
     const bytes = await collected((await databaseSource(server.target)).read(never));

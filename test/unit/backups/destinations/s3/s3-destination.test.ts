@@ -121,6 +121,15 @@ describe('S3Destination', () => {
     });
   }
 
+  it('says that the bucket is full in the midst of an upload, of which no part stays', async () => {
+    let parts = 0;
+    bucket.fault = ({ method }) =>
+      method === 'PUT' && ++parts > 1 ? { status: 507, code: 'XMinioStorageFull' } : undefined;
+    await assert.rejects(write(large), failsWith(/507 XMinioStorageFull/));
+    assert.equal(parts, 2);
+    assert.deepEqual(bucket.names(), []);
+  });
+
   it('follows no redirect', async () => {
     const other = await BucketServer.start();
     try {
