@@ -12,5 +12,5 @@ export function keptFree(totalBytes: number): number {
 /** Bytes that may be written to the disk of a folder; negative where too few are free already. */
 export function roomAt(folder: string): number {
   const { blocks, bavail, bsize } = statfsSync(folder);
-  return bavail * bsize - keptFree(blocks * bsize);
+  return Math.floor(bavail * bsize - keptFree(blocks * bsize));
 }

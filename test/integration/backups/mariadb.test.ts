@@ -91,7 +91,10 @@ describe('MariaDB', { skip: needs('mariadbd', 'mariadb') }, () => {
     const tools = { find: () => Promise.resolve(null), ask: () => Promise.resolve(null) };
     const target = { ...server.target, tools };
     const missing = { code: 'ENGINE_NOT_AVAILABLE' };
-    await assert.rejects(async () => collected((await databaseSource(target)).read(never)), missing);
+    await assert.rejects(
+      async () => collected((await databaseSource(target)).read(never)),
+      missing,
+    );
     const bytes = await dumped();
     const restoring = mariadbRestorer(target).restore(pieces(bytes), () => undefined, never);
     await assert.rejects(restoring, { ...missing, message: /The data is as it was\.$/ });

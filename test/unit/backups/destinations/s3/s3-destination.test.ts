@@ -125,7 +125,10 @@ describe('S3Destination', () => {
     let parts = 0;
     bucket.fault = ({ method }) =>
       method === 'PUT' && ++parts > 1 ? { status: 507, code: 'XMinioStorageFull' } : undefined;
-    await assert.rejects(write(large), failsWith(/507 XMinioStorageFull/));
+    const writer = await destination.open('object', never);
+    const writing = writer.write(large).then(() => writer.finish());
+    await assert.rejects(writing, failsWith(/507 XMinioStorageFull/));
+    await writer.abort();
     assert.equal(parts, 2);
     assert.deepEqual(bucket.names(), []);
   });
