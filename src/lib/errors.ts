@@ -66,7 +66,6 @@ export const errorTable = {
   HEADERS_TOO_LARGE: { status: 431, title: 'Request Header Fields Too Large' },
   INTERNAL: { status: 500, title: 'Internal Server Error' },
   UNSUPPORTED_SOURCE: { status: 501, title: 'Not Implemented' },
-  NOT_BUILT_YET: { status: 501, title: 'Not Implemented' },
   GIT_PROVIDER_FAILED: { status: 502, title: 'Bad Gateway' },
   DESTINATION_FAILED: { status: 502, title: 'Bad Gateway' },
   VERIFICATION_FAILED: { status: 502, title: 'Bad Gateway' },
