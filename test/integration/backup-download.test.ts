@@ -44,6 +44,8 @@ describe('the download of a backup', () => {
   /** Chunks that were taken, and readings that have ended. */
   let taken = 0;
   let ended = 0;
+  /** Those of the last reading. */
+  let sent: Uint8Array[] = [];
 
   before(async () => {
     const keys = newKeyPair();
@@ -89,9 +91,11 @@ describe('the download of a backup', () => {
     [taken, ended] = [0, 0];
   });
 
-  async function* counted(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  async function* counted(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    sent = [];
     try {
-      for await (const chunk of chunks) {
+      for await (const chunk of source) {
+        sent.push(chunk);
         taken += chunk.length;
         yield chunk;
       }
@@ -319,6 +323,14 @@ describe('the download of a backup', () => {
     const got = Buffer.concat(await answer.toArray());
     assert.ok(got.equals(bytes));
     await eventually('closed', () => ended === 1);
+  });
+
+  it('frees each chunk as soon as it is written', async () => {
+    keep('run_freed', randomBytes(640 * 1024));
+    assert.equal((await whole('run_freed')).bytes.length, 640 * 1024);
+    assert.ok(sent.length > 1);
+    // What is freed has no length any more.
+    await eventually('all are freed', () => sent.every(({ length }) => length === 0));
   });
 
   it('ends its reading when the client leaves', async () => {

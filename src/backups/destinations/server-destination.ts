@@ -23,17 +23,22 @@ import {
 
 /** The room is looked at again after so many bytes. */
 const lookEvery = 2 ** 20;
-const chunkBytesDefault = 256 * 1024;
+const chunkBytes = 256 * 1024;
 const unfinished = '.part';
+
+/** An object that is open, and has to be closed. */
+export interface OpenObject {
+  bytes: number;
+  /** Fills all of `into` with what is at this position. Rejects with DESTINATION_FAILED. */
+  read: (into: Uint8Array, at: number) => Promise<void>;
+  close: () => Promise<void>;
+}
 
 export class ServerDestination implements Destination {
   readonly #place: ServerPlace;
-  readonly #chunkBytes: number;
 
-  /** `chunkBytes`: the most that is read at once. */
-  constructor(place: ServerPlace, chunkBytes = chunkBytesDefault) {
+  constructor(place: ServerPlace) {
     this.#place = place;
-    this.#chunkBytes = chunkBytes;
   }
 
   async open(key: string, signal: AbortSignal): Promise<ObjectWriter> {
@@ -53,9 +58,26 @@ export class ServerDestination implements Destination {
   async read(key: string, range?: ByteRange, signal?: AbortSignal): Promise<StoredObject> {
     checkKey(key);
     signal?.throwIfAborted();
-    const { size } = await this.#withFile(key, (file) => file.stat());
-    const wanted = bytesOf(size, range);
-    return { bytes: size, stream: wanted === null ? none() : this.#bytes(key, wanted, signal) };
+    const { bytes, close } = await this.openObject(key);
+    await close();
+    const wanted = bytesOf(bytes, range);
+    return { bytes, stream: wanted === null ? none() : this.#bytes(key, wanted, signal) };
+  }
+
+  /** Rejects with ARTIFACT_GONE where there is no such object. */
+  async openObject(key: string): Promise<OpenObject> {
+    checkKey(key);
+    return this.#within(async (folder) => {
+      const file = await folder.file(key);
+      try {
+        const { size: bytes } = await file.stat();
+        const read = (into: Uint8Array, at: number): Promise<void> => filled(file, into, at);
+        return { bytes, read, close: () => file.close() };
+      } catch (error) {
+        await file.close();
+        throw error;
+      }
+    });
   }
 
   async remove(key: string): Promise<void> {
@@ -79,37 +101,19 @@ export class ServerDestination implements Destination {
     { start, end }: Required<ByteRange>,
     signal: AbortSignal | undefined,
   ): AsyncGenerator<Uint8Array> {
-    const folder = await this.#folder();
+    const { read, close } = await this.openObject(key);
     try {
-      const file = await folder.file(key);
-      try {
-        for (let at = start; at <= end;) {
-          signal?.throwIfAborted();
-          const chunk = Buffer.allocUnsafe(Math.min(this.#chunkBytes, end + 1 - at));
-          const { bytesRead } = await file.read(chunk, 0, chunk.length, at);
-          if (bytesRead === 0) throw failed('The backup is shorter than it was.');
-          at += bytesRead;
-          yield chunk.subarray(0, bytesRead);
-        }
-      } finally {
-        await file.close();
+      for (let at = start; at <= end;) {
+        signal?.throwIfAborted();
+        const chunk = Buffer.allocUnsafe(Math.min(chunkBytes, end + 1 - at));
+        await read(chunk, at);
+        // Whoever takes it may free it.
+        at += chunk.length;
+        yield chunk;
       }
-    } catch (error) {
-      throw failure(error);
     } finally {
-      await folder.close();
+      await close();
     }
-  }
-
-  #withFile<T>(key: string, work: (file: OpenFile) => Promise<T>): Promise<T> {
-    return this.#within(async (folder) => {
-      const file = await folder.file(key);
-      try {
-        return await work(file);
-      } finally {
-        await file.close();
-      }
-    });
   }
 
   async #within<T>(work: (folder: Folder) => Promise<T>): Promise<T> {
@@ -229,6 +233,18 @@ class FileWriter implements ObjectWriter {
     this.#isOpen = false;
     await this.#parts.file.close();
     await this.#parts.folder.close();
+  }
+}
+
+async function filled(file: OpenFile, into: Uint8Array, at: number): Promise<void> {
+  try {
+    for (let done = 0; done < into.length;) {
+      const { bytesRead } = await file.read(into, done, into.length - done, at + done);
+      if (bytesRead === 0) throw failed('The backup is shorter than it was.');
+      done += bytesRead;
+    }
+  } catch (error) {
+    throw failure(error);
   }
 }
 

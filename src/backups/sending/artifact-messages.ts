@@ -2,10 +2,8 @@
 import type { MessagePort } from 'node:worker_threads';
 import type { ByteRange, ServerPlace } from '../destinations/destination.ts';
 
-/** Runs until the port closes: the thread sends many artifacts, each over a port of its own. */
-export interface SendArtifactsTask {
-  port: MessagePort;
-}
+/** Of one artifact, so many chunks are under way at most. */
+export const windowChunks = 2;
 
 export interface ArtifactRequest {
   place: ServerPlace;

@@ -5,13 +5,12 @@
  * 2. All downloads together have a bounded amount of bytes under way: the more there are, the fewer each has.
  * 3. `close` ends the thread even while it sends; twice is fine.
  */
-import { MessageChannel } from 'node:worker_threads';
-import type { Piscina } from 'piscina';
+import { MessageChannel, Worker } from 'node:worker_threads';
 import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import { SendingLane } from '../../workers/sending/lane.ts';
-import type { ArtifactRequest, SendArtifactsTask } from './artifact-messages.ts';
+import { type ArtifactRequest, windowChunks } from './artifact-messages.ts';
 
 export interface ArtifactSenderOptions {
   logger: Logger;
@@ -20,17 +19,18 @@ export interface ArtifactSenderOptions {
   idleMs?: number;
 }
 
+const entry = new URL('../../workers/tasks/artifacts.ts', import.meta.url);
 const idleMsDefault = 30_000;
-/** Under way of all downloads, as long as each has no less than the least chunk. */
+/** Under way of the first 256 downloads at a time; each further one has two of the least chunks. */
 const underWayBytes = 16 * 2 ** 20;
 const chunkMax = 64 * 1024;
 const chunkMin = 8 * 1024;
 
 export class ArtifactSender {
   readonly #options: Required<ArtifactSenderOptions>;
-  #piscina: Promise<Piscina> | null = null;
+  #thread: Worker | null = null;
   #lane: SendingLane<ArtifactRequest> | null = null;
-  #closed: Promise<void> | null = null;
+  #closed: Promise<unknown> | null = null;
 
   constructor(options: ArtifactSenderOptions) {
     this.#options = { idleMs: idleMsDefault, ...options };
@@ -45,51 +45,31 @@ export class ArtifactSender {
     request: Omit<ArtifactRequest, 'chunkBytes'>,
     signal: AbortSignal,
   ): Promise<AsyncIterable<Uint8Array>> {
-    const piscina = await this.#start();
     if (this.#closed !== null) throw shuttingDown();
-    this.#lane ??= this.#newLane(piscina);
+    this.#lane ??= this.#newLane();
     const share = underWayBytes / (this.#lane.open + 1);
     const chunkBytes = Math.max(
       chunkMin,
-      Math.min(chunkMax, 2 ** Math.floor(Math.log2(share / 4))),
+      Math.min(chunkMax, 2 ** Math.floor(Math.log2(share / (2 * windowChunks)))),
     );
-    return this.#lane.send({ ...request, chunkBytes }, 2 * chunkBytes, signal);
+    return this.#lane.send({ ...request, chunkBytes }, windowChunks * chunkBytes, signal);
   }
 
-  close(): Promise<void> {
-    this.#closed ??= this.#close();
+  close(): Promise<unknown> {
+    this.#lane?.close();
+    this.#closed ??= this.#thread?.terminate() ?? Promise.resolve();
     return this.#closed;
   }
 
-  async #close(): Promise<void> {
-    this.#lane?.close();
-    await (await this.#piscina)?.destroy();
-  }
-
-  #start(): Promise<Piscina> {
-    if (this.#closed !== null) return Promise.reject(shuttingDown());
-    this.#piscina ??= this.#load();
-    return this.#piscina;
-  }
-
-  async #load(): Promise<Piscina> {
-    const { Piscina } = await import('piscina');
-    return new Piscina({
-      filename: new URL('../../workers/tasks/artifacts.ts', import.meta.url).href,
-      minThreads: 0,
-      // A lane that ends leaves its thread idle for a moment; nothing may have to wait for that.
-      maxThreads: 2,
-      idleTimeout: 1_000,
-      // Most of its memory lies outside the heap.
-      resourceLimits: { maxYoungGenerationSizeMb: 4 },
-      // The thread has other things to do while its task runs.
-      atomics: 'disabled',
-    });
-  }
-
-  #newLane(piscina: Piscina): SendingLane<ArtifactRequest> {
+  #newLane(): SendingLane<ArtifactRequest> {
     const { clock, logger, idleMs } = this.#options;
     const { port1, port2 } = new MessageChannel();
+    const thread = new Worker(entry, {
+      workerData: port2,
+      transferList: [port2],
+      // Most of its memory lies outside the heap.
+      resourceLimits: { maxYoungGenerationSizeMb: 4 },
+    });
     const end = (): void => {
       if (this.#lane === lane) this.#lane = null;
       lane.close();
@@ -101,12 +81,9 @@ export class ArtifactSender {
         if (before === emptied && lane.open === 0) end();
       });
     });
-    piscina
-      .run({ port: port2 } satisfies SendArtifactsTask, { name: 'send', transferList: [port2] })
-      .catch((error: unknown) => {
-        if (this.#closed === null) logger.error({ err: error }, 'artifact_thread_lost');
-      })
-      .finally(end);
+    thread.on('error', (error) => logger.error({ err: error }, 'artifact_thread_lost'));
+    thread.on('exit', end);
+    this.#thread = thread;
     return lane;
   }
 }

@@ -7,14 +7,17 @@
  */
 
 // Smaller ones matter little, and may be constants of their maker.
-const freedMinBytes = 16 * 1024;
+const freedMinBytes = 8 * 1024;
 
-/** The chunks of `source`, each freed as soon as the next one is asked for. */
+/** The chunks of `source`, each freed as soon as the next one is asked for, or none any more. */
 export async function* takenFrom(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   for await (const chunk of source) {
     if (isFreed(chunk)) throw new Error('Cannot take a chunk: it was handed out before');
-    yield chunk;
-    free(chunk);
+    try {
+      yield chunk;
+    } finally {
+      free(chunk);
+    }
   }
 }
 

@@ -13,6 +13,7 @@
 import { placeOf, recoveryContext, type ServerRoots } from '../../actors/destination/place.ts';
 import type { ServerPlace } from '../../backups/destinations/destination.ts';
 import type { ArtifactSender } from '../../backups/sending/artifact-sender.ts';
+import { takenFrom } from '../../backups/streams/chunks.ts';
 import type { Principal } from '../../auth/callers/principal.ts';
 import { resourceOfBackup } from '../../auth/rights/backup-resource.ts';
 import { ServiceError } from '../../lib/errors.ts';
@@ -126,7 +127,7 @@ async function sendAll(
 ): Promise<void> {
   const stream = exchange.stream(status, headers, length);
   const paced = new PacedStream(stream, exchange.signal);
-  for await (const chunk of chunks) {
+  for await (const chunk of takenFrom(chunks)) {
     if (!(await paced.write(chunk))) return;
   }
   stream.end();

@@ -81,8 +81,10 @@ async function* chunksOf(
       const reply = await nextOf(replies, signal);
       if (reply.type === 'end') return;
       if (reply.type !== 'chunk') continue;
+      // Whoever takes it may free it.
+      const { length } = reply.bytes;
       yield reply.bytes;
-      port.postMessage(reply.bytes.length);
+      port.postMessage(length);
     }
   } finally {
     over();

@@ -33,13 +33,13 @@ export class Outlet {
   #isClosed = false;
   #wake: () => void = () => undefined;
   readonly #chunkBytes: number;
-  #chunk: Buffer<ArrayBuffer>;
+  /** Null while nothing is in it: who waits for room holds none. */
+  #chunk: Buffer<ArrayBuffer> | null = null;
   #filled = 0;
 
   constructor(port: MessagePort, chunkBytes = chunkBytesDefault) {
     this.#port = port;
     this.#chunkBytes = chunkBytes;
-    this.#chunk = Buffer.allocUnsafeSlow(chunkBytes);
     port.on('message', (bytes: number) => {
       this.#room += bytes;
       this.#wake();
@@ -50,9 +50,9 @@ export class Outlet {
     });
   }
 
-  /** Resolves when more may be written. Throws CalledOff. */
-  async room(): Promise<void> {
-    while (this.#room <= 0 && !this.#isClosed) {
+  /** Resolves when so many bytes may be written, all at once. Throws CalledOff. */
+  async room(bytes = 1): Promise<void> {
+    while (this.#room < bytes && !this.#isClosed) {
       await new Promise<void>((resolve) => (this.#wake = resolve));
     }
     if (this.#isClosed) throw new CalledOff();
@@ -66,6 +66,7 @@ export class Outlet {
   write(bytes: Uint8Array): void {
     for (let done = 0; done < bytes.length;) {
       const piece = bytes.subarray(done, done + this.#chunkBytes - this.#filled);
+      this.#chunk ??= Buffer.allocUnsafeSlow(this.#chunkBytes);
       this.#chunk.set(piece, this.#filled);
       this.#filled += piece.length;
       done += piece.length;
@@ -83,11 +84,11 @@ export class Outlet {
   }
 
   #flush(): void {
+    if (this.#chunk === null) return;
     const bytes = this.#chunk.subarray(0, this.#filled);
-    if (bytes.length === 0) return;
     this.#room -= bytes.length;
     this.#post({ type: 'chunk', bytes }, [this.#chunk.buffer]);
-    this.#chunk = Buffer.allocUnsafeSlow(this.#chunkBytes);
+    this.#chunk = null;
     this.#filled = 0;
   }
 

@@ -1,14 +1,16 @@
-/** The entry point of the thread that sends artifacts of backups until its port closes. */
+/** The entry point of the thread that sends artifacts of backups: it runs until its port closes. */
 import { setPriority } from 'node:os';
-import type { SendArtifact, SendArtifactsTask } from '../../backups/sending/artifact-messages.ts';
+import { type MessagePort, workerData } from 'node:worker_threads';
+import type { SendArtifact } from '../../backups/sending/artifact-messages.ts';
+import { ReadBuffers } from '../../backups/sending/read-buffers.ts';
 import { sendArtifact } from '../../backups/sending/send-artifact.ts';
 
 // A `nice` value: where threads compete, those that serve come first.
 const yieldingPriority = 5;
 
-export async function send({ port }: SendArtifactsTask): Promise<void> {
-  // Only on Linux does the priority apply to the calling thread alone.
-  if (process.platform === 'linux') setPriority(yieldingPriority);
-  port.on('message', (request: SendArtifact) => void sendArtifact(request));
-  await new Promise<void>((resolve) => port.on('close', resolve));
-}
+// Only on Linux does the priority apply to the calling thread alone.
+if (process.platform === 'linux') setPriority(yieldingPriority);
+
+const buffers = new ReadBuffers();
+const port = workerData as MessagePort;
+port.on('message', (request: SendArtifact) => void sendArtifact(request, buffers));

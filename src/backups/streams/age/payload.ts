@@ -9,25 +9,24 @@ import { corrupt } from '../refusals.ts';
 import { derive } from './header.ts';
 
 export const chunkBytes = 64 * 1024;
-const tagBytes = 16;
+export const tagBytes = 16;
 export const sealedBytes = chunkBytes + tagBytes;
 export const payloadNonceBytes = 16;
 
 const cipher = 'chacha20-poly1305';
 
-/** Seals or opens the chunks of one payload, each once and in order. */
+/** Seals the chunks of one payload, each once, and opens them in any order. */
 export class Payload {
   readonly #key: Buffer;
   /** A counter of 11 bytes, and one that is 1 for the last chunk. */
   readonly #nonce = Buffer.alloc(12);
-  #chunks = 0;
 
   constructor(fileKey: Uint8Array, nonce: Uint8Array) {
     this.#key = derive(fileKey, nonce, 'payload');
   }
 
-  seal({ bytes, isLast }: Group): Buffer {
-    const sealing = createCipheriv(cipher, this.#key, this.#next(isLast), {
+  seal({ index, bytes, isLast }: Group): Buffer {
+    const sealing = createCipheriv(cipher, this.#key, this.#nonceOf(index, isLast), {
       authTagLength: tagBytes,
     });
     const sealed = sealing.update(bytes);
@@ -38,11 +37,11 @@ export class Payload {
   }
 
   /** Throws ARTIFACT_CORRUPT. */
-  open({ bytes, isLast }: Group): Buffer {
+  open({ index, bytes, isLast }: Group): Buffer {
     const end = bytes.length - tagBytes;
     // Only a payload of nothing has a chunk of nothing.
-    if (end < 0 || (end === 0 && this.#chunks > 0)) throw corrupt('its encrypted data is cut off');
-    const opening = createDecipheriv(cipher, this.#key, this.#next(isLast), {
+    if (end < 0 || (end === 0 && index > 0)) throw corrupt('its encrypted data is cut off');
+    const opening = createDecipheriv(cipher, this.#key, this.#nonceOf(index, isLast), {
       authTagLength: tagBytes,
     });
     opening.setAuthTag(bytes.subarray(end));
@@ -56,15 +55,17 @@ export class Payload {
     return opened;
   }
 
-  #next(isLast: boolean): Buffer {
+  #nonceOf(index: number, isLast: boolean): Buffer {
     // 48 bits of the counter are enough for 16 exabytes.
-    this.#nonce.writeUIntBE(this.#chunks++, 5, 6);
+    this.#nonce.writeUIntBE(index, 5, 6);
     this.#nonce[11] = isLast ? 1 : 0;
     return this.#nonce;
   }
 }
 
 export interface Group {
+  /** Of all groups of its stream, from 0 on. */
+  index: number;
   /** Valid until the next group is asked for. */
   bytes: Buffer;
   isLast: boolean;
@@ -77,10 +78,11 @@ export async function* groupsOf(
 ): AsyncGenerator<Group> {
   const group = Buffer.allocUnsafeSlow(size);
   let filled = 0;
+  let index = 0;
   for await (const chunk of takenFrom(source)) {
     for (let at = 0; at < chunk.length;) {
       if (filled === size) {
-        yield { bytes: group, isLast: false };
+        yield { index: index++, bytes: group, isLast: false };
         filled = 0;
       }
       const part = chunk.subarray(at, at + size - filled);
@@ -89,5 +91,5 @@ export async function* groupsOf(
       at += part.length;
     }
   }
-  yield { bytes: group.subarray(0, filled), isLast: true };
+  yield { index, bytes: group.subarray(0, filled), isLast: true };
 }

@@ -3,8 +3,7 @@ import { createHash } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { inflateSync } from 'node:zlib';
 import * as vectors from 'cctv-age';
-import { decrypted } from '../../../../src/backups/streams/age/decrypted.ts';
-import { inPieces, joined } from '../../../support/byte-streams.ts';
+import { openedBothWays } from '../../../support/opened-age.ts';
 
 const codes: Record<string, readonly string[]> = {
   'no match': ['RECOVERY_KEY_WRONG'],
@@ -45,7 +44,7 @@ describe('the test vectors of age', () => {
     if (vector === null) continue;
     const { expect, identity, payload, file } = vector;
     it(`${name}: ${expect}`, async () => {
-      const opening = joined(decrypted(inPieces(file, 10_000), identity));
+      const opening = openedBothWays(file, identity, 10_000);
       if (expect === 'success') {
         assert.equal(
           createHash('sha256')

@@ -8,6 +8,7 @@ import { decrypted } from '../../../../src/backups/streams/age/decrypted.ts';
 import { encrypted } from '../../../../src/backups/streams/age/encrypted.ts';
 import { newKeyPair, recipientOf } from '../../../../src/backups/streams/age/keys.ts';
 import { inPieces, joined, noise, rows } from '../../../support/byte-streams.ts';
+import { openedBothWays } from '../../../support/opened-age.ts';
 import { needs, programPath } from '../../../support/programs.ts';
 
 const chunk = 65_536;
@@ -19,7 +20,7 @@ const wrongKey = { name: 'ServiceError', code: 'RECOVERY_KEY_WRONG' };
 const seal = (bytes: Uint8Array, recipients = [keys.recipient]): Promise<Buffer> =>
   joined(encrypted(inPieces(bytes, 30_000), recipients));
 const open = (sealed: Uint8Array, recoveryKey = keys.recoveryKey, cut = 30_000): Promise<Buffer> =>
-  joined(decrypted(inPieces(sealed, cut), recoveryKey));
+  openedBothWays(sealed, recoveryKey, cut);
 
 /** Where the payload begins, behind the header and the nonce. */
 const payloadOf = (sealed: Buffer): number =>
