@@ -4,9 +4,11 @@ import { wakeBackups } from '../actors/backup/wake.ts';
 import { placeOf } from '../actors/destination/place.ts';
 import type { Actors } from '../actors/runtime/actor.ts';
 import { openDestination } from '../backups/destinations/open.ts';
+import { verifyArtifact } from '../backups/runs/artifact.ts';
 import { pack } from '../backups/runs/pack.ts';
 import { RunTurns } from '../backups/runs/run-turns.ts';
 import { GzipPool } from '../backups/streams/gzip-pool.ts';
+import { verifyInThread } from '../backups/threads/verify-thread.ts';
 import type { Config } from '../config.ts';
 import type { Clock } from '../lib/clock.ts';
 import { ServiceError } from '../lib/errors.ts';
@@ -15,6 +17,9 @@ import type { Logger } from '../lib/log.ts';
 import type { Reader } from '../store/reader-and-journal.ts';
 import { tables } from '../store/records/tables.ts';
 import type { SecretBox } from '../store/secrets.ts';
+
+/** To verify less takes less than a thread takes to start. */
+const threadMinBytes = 4 * 2 ** 20;
 
 export interface BackupPartsOptions {
   config: Pick<
@@ -67,9 +72,15 @@ export class BackupParts {
     const { reader, config, secrets, fetch } = this.#options;
     const record = reader.get(tables.destinations, id);
     if (record === undefined) throw new ServiceError('NOT_FOUND', 'No such destination.');
+    const place = placeOf(record, config, secrets);
+    const destination = openDestination(place, { fetch });
     return {
-      destination: openDestination(placeOf(record, config, secrets), { fetch }),
+      destination,
       recipient: record.encryption?.recipient ?? null,
+      verify: (artifact, transport) =>
+        place.kind === 'server' && artifact.sizeBytes >= threadMinBytes
+          ? verifyInThread(artifact, place, transport)
+          : verifyArtifact(artifact, { ...transport, destination }),
     };
   }
 }

@@ -12,6 +12,7 @@ import type {
   ObjectWriter,
   StoredObject,
 } from '../../src/backups/destinations/destination.ts';
+import { verifyArtifact } from '../../src/backups/runs/artifact.ts';
 import { RunTurns } from '../../src/backups/runs/run-turns.ts';
 import { ServiceError } from '../../src/lib/errors.ts';
 import type { BackupRunRecord, BackupScheduleRecord } from '../../src/store/records/records.ts';
@@ -118,7 +119,11 @@ export class BackupFixture {
       backupsDefinition({
         ...{ reader: store, clock, logger, turns: this.turns, writing: new Set() },
         teamOfDestination: (id) => (id === destinationId && !this.#isGone ? 'team_one' : null),
-        openDestination: () => ({ destination, recipient: this.recipient }),
+        openDestination: () => ({
+          destination,
+          recipient: this.recipient,
+          verify: (artifact, transport) => verifyArtifact(artifact, { ...transport, destination }),
+        }),
         sourceOf: ({ kind }) =>
           Promise.resolve({
             kind: kind === 'instance' ? kind : 'postgresql',

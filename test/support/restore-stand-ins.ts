@@ -6,7 +6,7 @@ import type { RestoreDeps } from '../../src/actors/restore/deps.ts';
 import type { RestoreOf } from '../../src/backups/restores/restorer-of.ts';
 import { checkArtifact } from '../../src/backups/restores/artifact-check.ts';
 import { RunTurns } from '../../src/backups/runs/run-turns.ts';
-import type { ArtifactFile } from '../../src/backups/threads/restore-messages.ts';
+import type { ArtifactFile } from '../../src/backups/threads/messages.ts';
 import { ServiceError } from '../../src/lib/errors.ts';
 
 export class RestoreStandIns implements RestoreDeps {

@@ -5,7 +5,7 @@
  * 2. What a run leaves is removed only once nothing of it writes any more.
  */
 import { probeKey } from '../../backups/destinations/probe.ts';
-import { type Artifact, verifyArtifact, writeArtifact } from '../../backups/runs/artifact.ts';
+import { type Artifact, writeArtifact } from '../../backups/runs/artifact.ts';
 import { Hashed, hashed } from '../../backups/streams/hashed.ts';
 import { untilAborted } from '../../backups/runs/until-aborted.ts';
 import { ServiceError } from '../../lib/errors.ts';
@@ -28,7 +28,7 @@ export async function makeArtifact(
 ): Promise<Artifact> {
   const { deps, target } = backups;
   const run = backups.run(runId);
-  const { destination, recipient } = deps.openDestination(run.destinationId);
+  const { destination, recipient, verify } = deps.openDestination(run.destinationId);
   const encrypted = recipient !== null;
   const beganMs = deps.clock.now();
   backups.mustBeUndisturbed(beganMs);
@@ -37,17 +37,17 @@ export async function makeArtifact(
   const save = (patch: Partial<BackupRunRecord>): Promise<unknown> =>
     backups.context.report(() => backups.saveRun(backups.run(runId), patch), signal);
   const begun = { key, source: source.kind, encrypted, progressBytes: 0 };
-  const transport = { destination, key, signal, progress: progressOf(backups, save) };
+  const transport = { key, signal, progress: progressOf(backups, save) };
   deps.writing.add(key);
   try {
     await save({ ...begun, artifact: 'writing' });
     const dump = ownDumps.has(source.ending) ? hashed(source.read(signal)) : source.read(signal);
     const bytes = deps.pack(dump, recipient);
-    const artifact = await writeArtifact(bytes, { ...transport, leaves });
+    const artifact = await writeArtifact(bytes, { ...transport, destination, leaves });
     backups.mustBeUndisturbed(beganMs);
     const own = dump instanceof Hashed && { dumpSha256: dump.sha256 };
     await save({ ...artifact, ...own, status: 'verifying', progressBytes: 0 });
-    await verifyArtifact(artifact, transport);
+    await verify(artifact, transport);
     return artifact;
   } finally {
     deps.writing.delete(key);

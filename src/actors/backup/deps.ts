@@ -1,5 +1,6 @@
 /** Owns the dependencies and limits of the `backups` actor. */
 import type { Destination } from '../../backups/destinations/destination.ts';
+import type { Artifact, Transport } from '../../backups/runs/artifact.ts';
 import type { RunTurns } from '../../backups/runs/run-turns.ts';
 import type { Source } from '../../backups/sources/source.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -11,6 +12,8 @@ export interface OpenDestination {
   destination: Destination;
   /** Who can read its artifacts, as age names it; null where they are not encrypted. */
   recipient: string | null;
+  /** See `verifyArtifact`. */
+  verify: (artifact: Artifact, transport: Omit<Transport, 'destination'>) => Promise<void>;
 }
 
 export interface SourceOptions {

@@ -15,7 +15,7 @@ import type { CameUpload } from '../../backups/restores/app-entries.ts';
 import { Unsettled } from '../../backups/restores/failures.ts';
 import type { HostControl } from '../../backups/restores/restorer-of.ts';
 import type { DatabaseTarget } from '../../backups/targets.ts';
-import type { ArtifactFile } from '../../backups/threads/restore-messages.ts';
+import type { ArtifactFile } from '../../backups/threads/messages.ts';
 import type { VolumeFolders } from '../../drivers/driver.ts';
 import { pause } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';

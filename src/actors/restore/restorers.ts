@@ -9,8 +9,8 @@ import type { RecoverOf, RestoreOf, SwapState } from '../../backups/restores/res
 import type { Restorer } from '../../backups/restores/restorer.ts';
 import { recoverVolumes } from '../../backups/restores/volume-swap.ts';
 import type { OwnFolder, OwnVolumes } from '../../backups/targets.ts';
+import { removeInThread } from '../../backups/threads/tree-thread.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import { removeTree } from '../../lib/untrusted-files/remove.ts';
 import type { AppRecord, DatabaseRecord } from '../../store/records/records.ts';
 import { tables } from '../../store/records/tables.ts';
 import { AppFolders } from '../app/folders.ts';
@@ -47,7 +47,7 @@ export async function recover(
     const volumes = await volumesOf(parts, app, of);
     if (volumes === null) await recoverFolder(of, folderOfApp(parts, app));
     else await recoverVolumes(volumes, of);
-    await removeTree(join(foldersOf(parts, app).root, stagingName));
+    await removeInThread(join(foldersOf(parts, app).root, stagingName));
     return of.isReplaced ? 'restored' : 'previous';
   }
   const database = databaseOf(parts, of);

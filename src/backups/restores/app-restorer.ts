@@ -11,8 +11,8 @@ import { mkdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { Folder, readWhole, within } from '../../lib/untrusted-files/folder.ts';
-import { removeTree } from '../../lib/untrusted-files/remove.ts';
 import type { AppVolume, ServerControl } from '../targets.ts';
+import { removeInThread } from '../threads/tree-thread.ts';
 // prettier-ignore
 import { type CameUpload, checkEntry, type Found, nothingFound, settingsName, tellUnknown } from './app-entries.ts';
 import { unfit, untouched } from './failures.ts';
@@ -46,7 +46,9 @@ export function appRestorer(restoring: AppRestoring): Restorer {
         const come = restoring.volumes.filter(({ name }) => found.volumes.has(name));
         await exchange(restoring, come, log);
       } finally {
-        await removeTree(staging).catch(() => log('The unpacked files could not be removed yet.'));
+        await removeInThread(staging).catch(() =>
+          log('The unpacked files could not be removed yet.'),
+        );
       }
     },
   };
@@ -58,7 +60,7 @@ async function unpack(
   signal: AbortSignal,
 ): Promise<Found> {
   const { staging } = restoring;
-  await removeTree(staging);
+  await removeInThread(staging);
   await mkdir(staging, { mode: 0o700 });
   const found = nothingFound();
   await unpackTar(bytes, { path: staging, check: (entry) => checkEntry(entry, found), signal });

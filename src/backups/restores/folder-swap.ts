@@ -10,8 +10,8 @@
 import { chmod, mkdir, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 
-import { handOverTree, removeTree } from '../../lib/untrusted-files/remove.ts';
 import type { OwnFolder, ServerControl } from '../targets.ts';
+import { handOverInThread, removeInThread } from '../threads/tree-thread.ts';
 import { notPutBack, putBack, untouched } from './failures.ts';
 
 export interface Swap {
@@ -38,13 +38,13 @@ export async function swapFolders(
   try {
     for (const place of places) {
       await removeOutgoing(place);
-      await removeTree(incomingOf(place));
+      await removeInThread(incomingOf(place));
       await mkdir(incomingOf(place), { mode: 0o700 });
     }
     await fill(places.map(incomingOf));
     for (const place of places) {
       await chmod(incomingOf(place), 0o700);
-      if (place.uid !== null) await handOverTree(incomingOf(place), place.uid);
+      if (place.uid !== null) await handOverInThread(incomingOf(place), place.uid);
     }
     await settle(places.map(incomingOf));
   } catch (error) {
@@ -105,22 +105,22 @@ export function isSwapped(place: OwnFolder): Promise<boolean> {
 /** Ends an exchange that a crash cut off. `isReplaced`: the new folder stays; else the old one comes back. */
 export async function recoverSwap(place: OwnFolder, isReplaced: boolean): Promise<void> {
   if (!isReplaced && (await isThere(outgoingOf(place)))) {
-    await removeTree(liveOf(place));
+    await removeInThread(liveOf(place));
     await rename(outgoingOf(place), liveOf(place));
   }
   await removeOutgoing(place);
-  await removeTree(incomingOf(place));
+  await removeInThread(incomingOf(place));
 }
 
 /** A part of an old folder must not look like all of it. */
 async function removeOutgoing(place: OwnFolder): Promise<void> {
-  await removeTree(leavingOf(place));
+  await removeInThread(leavingOf(place));
   if (await isThere(outgoingOf(place))) await rename(outgoingOf(place), leavingOf(place));
-  await removeTree(leavingOf(place));
+  await removeInThread(leavingOf(place));
 }
 
 async function removeAll(paths: readonly string[]): Promise<void> {
-  for (const path of paths) await removeTree(path);
+  for (const path of paths) await removeInThread(path);
 }
 
 function isThere(path: string): Promise<boolean> {

@@ -7,7 +7,7 @@ import { setImmediate } from 'node:timers/promises';
 import { inspectArchive } from '../../archives/formats/inspect.ts';
 import type { ArchiveEntry, ArchiveVisitor } from '../../archives/formats/entry.ts';
 import type { ArchiveLimits } from '../../archives/formats/limits.ts';
-import type { TreeStep } from '../threads/restore-messages.ts';
+import type { TreeStep } from '../threads/messages.ts';
 import { ThreadedWriter } from '../threads/restore-thread.ts';
 
 /** Looks at each entry before it is made; throws to refuse it. False: it is left out. */

@@ -8,7 +8,7 @@ import { open } from 'node:fs/promises';
 
 import { tarEnd } from '../tar/tar-header.ts';
 import { fileEntry, inBlocks, textEntry } from '../tar/tar-tree.ts';
-import { treeInThread } from '../tar/tree-thread.ts';
+import { treeInThread } from '../threads/tree-thread.ts';
 import { volumesTar } from '../tar/volume-tar.ts';
 import type { AppTarget, ReadVolumes } from '../targets.ts';
 import type { Source } from './source.ts';

@@ -13,7 +13,6 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ServiceError } from '../../lib/errors.ts';
 import { Folder } from '../../lib/untrusted-files/folder.ts';
-import { removeTree } from '../../lib/untrusted-files/remove.ts';
 import {
   artifactFile,
   type Copied,
@@ -24,6 +23,7 @@ import {
 import { roomAt } from '../kept-free.ts';
 import { tarEnd } from '../tar/tar-header.ts';
 import { inBlocks, ofFolder, type TarMissed, textEntry } from '../tar/tar-tree.ts';
+import { removeInThread } from '../threads/tree-thread.ts';
 import type { Source } from './source.ts';
 
 /** Holes become zeros: no app makes a backup of nothing but those. */
@@ -60,7 +60,7 @@ export function instanceSource(target: InstanceTarget): Source {
 export async function leftSnapshots(folder: string): Promise<() => Promise<void>> {
   const names = await readdir(folder).catch(() => []);
   return async () => {
-    for (const name of names) await removeTree(join(folder, name));
+    for (const name of names) await removeInThread(join(folder, name));
   };
 }
 
@@ -83,7 +83,7 @@ async function* dump(target: InstanceTarget, signal: AbortSignal): AsyncGenerato
     yield tarEnd;
     if (left.unsettled.length > 0 || Object.keys(left.files).length > 0) target.missed(left);
   } finally {
-    await removeTree(dir);
+    await removeInThread(dir);
   }
 }
 

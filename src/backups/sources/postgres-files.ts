@@ -12,7 +12,7 @@ import { Folder, within } from '../../lib/untrusted-files/folder.ts';
 import { asPostgresAdmin, postgresAdmin, postgresFailure } from '../postgres-client.ts';
 import { tarEnd } from '../tar/tar-header.ts';
 import { fileEntry, inBlocks, textEntry } from '../tar/tar-tree.ts';
-import { treeInThread } from '../tar/tree-thread.ts';
+import { treeInThread } from '../threads/tree-thread.ts';
 import type { OwnFolder, DatabaseTarget } from '../targets.ts';
 
 /** What is the server's own of this moment, or made anew; the folders stay. */

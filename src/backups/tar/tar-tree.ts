@@ -199,7 +199,9 @@ export function staysBelow(target: string, depth: number): boolean {
 }
 
 /** The same bytes in blocks of their own, so that small pieces cost little and pieces may be reused. */
-export async function* inBlocks(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+export async function* inBlocks(
+  pieces: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Buffer<ArrayBuffer>> {
   let block = Buffer.allocUnsafe(outBytes);
   let filled = 0;
   for await (const piece of pieces) {

@@ -1,27 +1,34 @@
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
+import { serverPlace } from '../../../src/actors/destination/place.ts';
+import { makeServerFolder } from '../../../src/backups/destinations/server-destination.ts';
 import { AddressPolicy } from '../../../src/lib/address-policy.ts';
 import { GuardedFetch } from '../../../src/lib/guarded-fetch.ts';
 import { BackupParts } from '../../../src/service/backup-parts.ts';
 import { restoreDeps } from '../../../src/service/restores.ts';
+import type { DestinationRecord } from '../../../src/store/records/records.ts';
+import { put } from '../../../src/store/records/table.ts';
+import { tables } from '../../../src/store/records/tables.ts';
 import { ManualClock, settle } from '../../support/manual-clock.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
 import { plainSecrets } from '../../support/plain-secrets.ts';
 import { recordingLogger } from '../../support/silent-logger.ts';
 import { smallDisk } from '../../support/small-disk.ts';
 
-function partsOf(t: TestContext): BackupParts {
+function partsOf(t: TestContext) {
   const dataDir = mkdtempSync(join(tmpdir(), 'gangway-backup-parts-'));
   const policy = new AddressPolicy({ privateNetworks: [], ownPorts: () => [] });
+  const store = new MemoryStore();
   const parts = new BackupParts({
     config: {
       ...{ dataDir, backupRoots: [] },
       ...{ backupConcurrency: 3, backupTimeoutMinutes: 7, backupJitterSeconds: 11 },
     },
-    reader: new MemoryStore(),
+    reader: store,
     clock: new ManualClock(),
     logger: recordingLogger(),
     secrets: plainSecrets as never,
@@ -31,7 +38,23 @@ function partsOf(t: TestContext): BackupParts {
     await parts.close();
     rmSync(dataDir, { recursive: true, force: true });
   });
-  return parts;
+  /** An artifact in a folder of the data directory. */
+  const keep = async (key: string, bytes: Uint8Array): Promise<void> => {
+    const record: DestinationRecord = {
+      ...{ id: 'dst_one', teamId: 'team_one', name: 'Disk', kind: 'server', path: null },
+      ...{
+        bucket: null,
+        encryption: null,
+        createdAtMs: 0,
+        lastTestAtMs: null,
+        lastTestError: null,
+      },
+    };
+    store.write([put(tables.destinations, record)]);
+    await makeServerFolder(serverPlace(record, { dataDir, backupRoots: [] }));
+    writeFileSync(join(dataDir, 'backups', 'dst_one', key), bytes);
+  };
+  return { deps: parts.deps, keep };
 }
 
 const never = new AbortController().signal;
@@ -72,6 +95,23 @@ describe('what backups are made with', () => {
 
   it('backupJitterSeconds bound how much later a schedule begins', (t) => {
     assert.equal(partsOf(t).deps.options.jitterMs, 11_000);
+  });
+
+  it('read back in a thread what is large and on this machine', async (t) => {
+    const { deps, keep } = partsOf(t);
+    const bytes = Buffer.alloc(5 * 2 ** 20, 'backup');
+    await keep('large', bytes);
+    const seen: number[] = [];
+    const sha256 = createHash('sha256').update(bytes).digest('hex');
+    const artifact = { sizeBytes: bytes.length, sha256 };
+    const transport = { key: 'large', signal: never, progress: (at: number) => seen.push(at) };
+    const { verify } = deps.openDestination('dst_one');
+    await verify(artifact, transport);
+    // The thread tells of each 4 MiB.
+    assert.deepEqual(seen, [4 * 2 ** 20]);
+    await assert.rejects(verify({ ...artifact, sha256: 'other' }, transport), {
+      code: 'VERIFICATION_FAILED',
+    });
   });
 
   it('know no destination that is not there', (t) => {

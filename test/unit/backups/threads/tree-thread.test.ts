@@ -3,7 +3,11 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
-import { treeInThread } from '../../../../src/backups/tar/tree-thread.ts';
+import {
+  handOverInThread,
+  removeInThread,
+  treeInThread,
+} from '../../../../src/backups/threads/tree-thread.ts';
 import { collected } from '../../../support/database-server.ts';
 import { needs } from '../../../support/programs.ts';
 import { temporaryFolder } from '../../../support/store-fixture.ts';
@@ -57,5 +61,34 @@ describe('treeInThread()', () => {
     fs.rmdirSync(data);
     fs.symlinkSync('/etc', data);
     await assert.rejects(collected(read()), /ELOOP|ENOTDIR/);
+  });
+});
+
+describe('handOverInThread() and removeInThread()', () => {
+  it('hand over and remove all of a tree', async (t) => {
+    const { root, data } = await fixture(t);
+    const uid = process.getuid?.() === 0 ? 54_321 : (process.getuid?.() ?? 0);
+    fs.mkdirSync(join(data, 'inner'));
+    fs.writeFileSync(join(data, 'inner', 'file'), 'x');
+    fs.symlinkSync('/nowhere', join(data, 'link'));
+    await handOverInThread(data, uid);
+    for (const path of ['.', 'inner', 'inner/file', 'link']) {
+      assert.equal(fs.lstatSync(join(data, path)).uid, uid, path);
+    }
+    await removeInThread(data);
+    assert.deepEqual(fs.readdirSync(root), []);
+  });
+
+  it('remove a link alone, and nothing where there is nothing', async (t) => {
+    const { root, data } = await fixture(t);
+    fs.symlinkSync(data, join(root, 'link'));
+    await removeInThread(join(root, 'link'));
+    await removeInThread(join(root, 'nothing'));
+    assert.deepEqual(fs.readdirSync(root), ['data']);
+  });
+
+  it('say what keeps a tree from being handed over', async (t) => {
+    const { root } = await fixture(t);
+    await assert.rejects(handOverInThread(join(root, 'nothing'), 0), /ENOENT/);
   });
 });

@@ -1,7 +1,9 @@
-/** Owns the messages to and from the threads of restores (`workers/tasks/restores.ts`). All are plain data. */
+/** Owns the messages to and from the threads of backups and restores (`workers/tasks/backups.ts`). All are plain data. */
 import type { ArchiveEntry } from '../../archives/formats/entry.ts';
 import type { Failure } from '../../workers/task-failure.ts';
+import type { ServerPlace } from '../destinations/destination.ts';
 import type { WantedArtifact } from '../restores/artifact-check.ts';
+import type { Artifact } from '../runs/artifact.ts';
 
 /** An artifact on this disk. */
 export interface ArtifactFile {
@@ -10,14 +12,31 @@ export interface ArtifactFile {
   recoveryKey: string | null;
 }
 
+export interface ReadTree {
+  /** A path that nobody else can change. */
+  root: string;
+  /** The tree, by its name in `root`. */
+  name: string;
+  /** Of the names in the tar; ends in a slash. */
+  prefix: string;
+  /** What stays out; paths begin below the tree. Null: nothing. */
+  leaves: RegExp | null;
+}
+
 /** What a thread is for; it ends with it. */
-export type RestoreTask =
+export type BackupTask =
+  /** Sends a tree as tar; its outcome is how many entries cannot be kept. */
+  | { kind: 'tree'; tree: ReadTree }
+  /** Reads an artifact back; see `verifyArtifact`. */
+  | { kind: 'verify'; place: ServerPlace; key: string; artifact: Artifact }
   /** Its outcome is a CheckedArtifact. */
   | { kind: 'check'; artifact: ArtifactFile; wanted: WantedArtifact }
   /** Sends what an artifact holds. */
   | { kind: 'read'; artifact: ArtifactFile }
   /** Writes the files of a tar below a folder. */
-  | { kind: 'write'; path: string };
+  | { kind: 'write'; path: string }
+  | { kind: 'handOver'; path: string; uid: number }
+  | { kind: 'remove'; path: string };
 
 /** A step of `ArchiveVisitor`. */
 export type TreeStep =
@@ -27,15 +46,15 @@ export type TreeStep =
   | { step: 'executable'; path: string }
   | { step: 'symlink'; path: string; target: string };
 
-export type ToRestoreThread =
+export type ToBackupThread =
   /** Ends it soon; it has no outcome then. */
   | { type: 'stop' }
-  /** Of `read`: so many bytes more may be sent. */
+  /** Of what it sends: so many bytes more may come. */
   | { type: 'room'; bytes: number }
   /** Of `write`; null: that was all. */
   | { type: 'steps'; steps: TreeStep[] | null };
 
-export type FromRestoreThread =
+export type FromBackupThread =
   /** So many bytes of the artifact were read. */
   | { type: 'read'; bytes: number }
   | { type: 'chunk'; bytes: Uint8Array }

@@ -1,0 +1,177 @@
+/** The entry point of the threads of backups and restores: each does one piece of work, and ends. */
+import { createReadStream } from 'node:fs';
+import { constants, setPriority } from 'node:os';
+import { parentPort, workerData } from 'node:worker_threads';
+import { TreeWriter } from '../../archives/extracting/tree-writer.ts';
+import { ServerDestination } from '../../backups/destinations/server-destination.ts';
+import { checkArtifact } from '../../backups/restores/artifact-check.ts';
+import { verifyArtifact } from '../../backups/runs/artifact.ts';
+import { decrypted } from '../../backups/streams/age/decrypted.ts';
+import { gunzipped } from '../../backups/streams/gunzipped.ts';
+import { inBlocks, ofFolder } from '../../backups/tar/tar-tree.ts';
+import type {
+  ArtifactFile,
+  BackupTask,
+  FromBackupThread,
+  ReadTree,
+  ToBackupThread,
+  TreeStep,
+} from '../../backups/threads/messages.ts';
+import { callInThisThread } from '../../lib/untrusted-files/calls.ts';
+import { Folder, within } from '../../lib/untrusted-files/folder.ts';
+import { handOverTree, removeTree } from '../../lib/untrusted-files/remove.ts';
+import { asFailure } from '../task-failure.ts';
+
+// `nice` values: where threads compete, those that serve come first, and a backup takes what others leave.
+const priorities: Record<BackupTask['kind'], number> = {
+  ...{ tree: constants.priority.PRIORITY_LOW, verify: constants.priority.PRIORITY_LOW },
+  ...{ check: 5, read: 5, write: 5, handOver: 5, remove: 5 },
+};
+const readBytes = 256 * 1024;
+/** How far a verification is, is told in steps of this. */
+const tellBytes = 4 * 2 ** 20;
+const task = workerData as BackupTask;
+
+const stop = new AbortController();
+const steps: (TreeStep[] | null)[] = [];
+let room = 0;
+let wake: () => void = () => undefined;
+
+// Only on Linux does the priority apply to the calling thread alone.
+if (process.platform === 'linux') setPriority(priorities[task.kind]);
+parentPort?.on('message', (message: ToBackupThread) => {
+  if (message.type === 'stop') stop.abort(new Error('Nobody waits for it any more'));
+  else if (message.type === 'room') room += message.bytes;
+  else steps.push(message.steps);
+  wake();
+});
+
+try {
+  post({ type: 'done', outcome: await work(task) });
+} catch (error) {
+  post({ type: 'failed', failure: asFailure(error) });
+}
+parentPort?.close();
+
+function post(message: FromBackupThread, transfer: ArrayBuffer[] = []): void {
+  parentPort?.postMessage(message, transfer);
+}
+
+/** Resolves with the next message. */
+async function news(): Promise<void> {
+  stop.signal.throwIfAborted();
+  await new Promise<void>((resolve) => (wake = resolve));
+  stop.signal.throwIfAborted();
+}
+
+function work(task: BackupTask): Promise<unknown> {
+  switch (task.kind) {
+    case 'tree':
+      return sendTree(task.tree);
+    case 'verify':
+      return verify(task);
+    case 'check':
+      return checkArtifact(unpacked(task.artifact), task.wanted);
+    case 'read':
+      return sendUnpacked(task.artifact);
+    case 'write':
+      return write(task.path);
+    case 'handOver':
+      callInThisThread();
+      return handOverTree(task.path, task.uid);
+    case 'remove':
+      callInThisThread();
+      return removeTree(task.path);
+  }
+}
+
+function unpacked({ path, recoveryKey }: ArtifactFile): AsyncIterable<Uint8Array> {
+  const packed = packedIn(path);
+  return gunzipped(recoveryKey === null ? packed : decrypted(packed, recoveryKey));
+}
+
+async function* packedIn(path: string): AsyncGenerator<Uint8Array> {
+  const { signal } = stop;
+  for await (const chunk of createReadStream(path, { signal, highWaterMark: readBytes })) {
+    const bytes = chunk as Buffer;
+    post({ type: 'read', bytes: bytes.length });
+    yield bytes;
+  }
+}
+
+async function sendUnpacked(artifact: ArtifactFile): Promise<void> {
+  for await (const piece of unpacked(artifact)) {
+    await hasRoom();
+    // The library may still use the memory around it.
+    send(new Uint8Array(piece));
+  }
+}
+
+/** It makes its calls itself, and so hears no message before it waits for room. */
+async function sendTree({ root, name, prefix, leaves }: ReadTree): Promise<number> {
+  callInThisThread();
+  let missed = 0;
+  const tree = {
+    leaves: (path: string) => leaves?.test(path) === true,
+    missed: () => void (missed += 1),
+  };
+  const folder = within(Folder.open(root), (above) => above.folder(name));
+  for await (const block of inBlocks(ofFolder(folder, prefix, tree))) {
+    await hasRoom();
+    send(block);
+  }
+  return missed;
+}
+
+async function hasRoom(): Promise<void> {
+  while (room <= 0) await news();
+}
+
+function send(bytes: Uint8Array<ArrayBuffer>): void {
+  room -= bytes.length;
+  post({ type: 'chunk', bytes }, [bytes.buffer]);
+}
+
+async function verify({ place, key, artifact }: Extract<BackupTask, { kind: 'verify' }>) {
+  let told = 0;
+  const progress = (bytes: number): void => {
+    if (bytes - told < tellBytes) return;
+    post({ type: 'read', bytes: bytes - told });
+    told = bytes;
+  };
+  const destination = new ServerDestination(place);
+  await verifyArtifact(artifact, { destination, key, signal: stop.signal, progress });
+}
+
+async function write(path: string): Promise<void> {
+  const writer = new TreeWriter(path, null, () => stop.signal.throwIfAborted());
+  try {
+    for (;;) {
+      const batch = steps.shift();
+      if (batch === null) break;
+      if (batch === undefined) await news();
+      else {
+        for (const step of batch) take(writer, step);
+        post({ type: 'written' });
+      }
+    }
+    writer.finish();
+  } finally {
+    writer.close();
+  }
+}
+
+function take(writer: TreeWriter, step: TreeStep): void {
+  switch (step.step) {
+    case 'entry':
+      return writer.entry(step.entry);
+    case 'data':
+      return writer.data(step.bytes);
+    case 'end':
+      return writer.endFile();
+    case 'executable':
+      return writer.executable(step.path);
+    case 'symlink':
+      writer.turnIntoSymlink(step.path, step.target);
+  }
+}
