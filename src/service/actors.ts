@@ -30,6 +30,7 @@ import { HostPrograms } from '../drivers/process/host-tools.ts';
 import { readStaticServer, toolchainPaths } from '../drivers/process/toolchain.ts';
 import type { Clock } from '../lib/clock.ts';
 import { GitFetch } from '../git/fetching/fetch.ts';
+import { remoteFlaw } from '../git/fetching/remote-flaw.ts';
 import { GitPushes } from '../git/pushes/pushes.ts';
 import { Repositories } from '../git/repositories/repository.ts';
 import { webhookKeyPurpose } from '../git/deliveries/webhook-token.ts';
@@ -175,6 +176,7 @@ function gitParts(parts: ActorParts): GitParts {
     pushed: (request) => git.pushed(request),
     forget: (appId) => pushes.forget(appId),
     remoteOf: (app) => remoteOf({ reader, secrets }, app),
+    flawOf: (remote) => remoteFlaw(remote, http),
   };
   return { deps, pushes };
 }

@@ -9,6 +9,9 @@ import { appDefaults } from '../../src/actors/app/deps.ts';
 import { appActor } from '../../src/actors/app/protocol.ts';
 import type { AppProtocol, NewApp } from '../../src/actors/app/protocol.ts';
 import { remoteOf } from '../../src/actors/app/build/remote.ts';
+import { remoteFlaw } from '../../src/git/fetching/remote-flaw.ts';
+import { AddressPolicy } from '../../src/lib/address-policy.ts';
+import { GuardedFetch } from '../../src/lib/guarded-fetch.ts';
 import { WorkloadWatch } from '../../src/actors/workload/watch.ts';
 import { BuildQueue } from '../../src/actors/app/deploying/build-queue.ts';
 import { edgeDefinition } from '../../src/actors/edge/edge-actor.ts';
@@ -26,6 +29,8 @@ import { ScriptedDriver } from './scripted-driver.ts';
 import type { ScriptedImages } from './scripted-images.ts';
 import { recordingLogger } from './silent-logger.ts';
 import { systemClock } from '../../src/lib/clock.ts';
+
+const publicFetch = new GuardedFetch({ policy: new AddressPolicy({ privateNetworks: [] }) });
 
 type Files = Record<string, string>;
 
@@ -222,6 +227,7 @@ export async function appFixture(fixture: FixtureOptions = {}): Promise<AppFixtu
         pushed: () => Promise.reject(new Error('nothing is pushed here')),
         forget: () => Promise.resolve(),
         remoteOf: (app) => remoteOf({ reader: store, secrets: plainSecrets }, app),
+        flawOf: (remote) => remoteFlaw(remote, publicFetch),
       },
       check: fixture.check ?? (() => Promise.resolve(null)),
     };

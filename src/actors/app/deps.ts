@@ -59,7 +59,9 @@ export interface GitDeps {
   /** Removes the repository that people pushed to. */
   forget: (appId: string) => Promise<void>;
   /** Where an app with source GIT is fetched from. Throws NOT_DEPLOYABLE: its connection is gone. */
-  remoteOf: (app: Readonly<AppRecord>) => GitRemote;
+  remoteOf: (app: Pick<AppRecord, 'git' | 'teamId'>) => GitRemote;
+  /** Why nothing can be fetched from there, for people; null: nothing is known against it. */
+  flawOf: (remote: GitRemote) => string | null;
 }
 
 export interface AppDeps extends WorkloadDeps {

@@ -8,8 +8,10 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { randomUUID } from 'node:crypto';
 
+import { gitFailed } from '../../git/git-failure.ts';
 import type { GitPushes } from '../../git/pushes/pushes.ts';
 import type { SandboxOwner } from '../../git/repositories/repository.ts';
+import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Reader } from '../../store/reader-and-journal.ts';
 import type { AppRecord, GitSource } from '../../store/records/records.ts';
@@ -22,6 +24,7 @@ import { pushActor, type PushOutcome, type PushProtocol } from './protocol.ts';
 export interface PushParts {
   reader: Reader;
   pushes: GitPushes;
+  clock: Clock;
   /** Where pushes arrive, in a folder for each app. */
   pushesRoot: string;
 }
@@ -37,10 +40,14 @@ function handlersOf(parts: PushParts, context: ActorContext<PushProtocol>): Acto
       const { app } = pushedTo(parts.reader, id);
       return parts.pushes.refs(ownerOf(app), context.signal);
     },
-    receive: async ({ pushId }) => {
+    receive: async ({ pushId, untilMs }) => {
       const file = join(parts.pushesRoot, id, pushId);
+      const late = AbortSignal.timeout(Math.max(0, untilMs - parts.clock.now()));
       try {
-        return await receive(parts, context, file);
+        return await receive(parts, context, file, late);
+      } catch (error) {
+        if (!late.aborted || context.signal.aborted) throw error;
+        throw gitFailed('The push took too long here: it is not deployed.', error);
       } finally {
         await rm(file, { force: true });
       }
@@ -52,10 +59,13 @@ async function receive(
   { reader, pushes }: PushParts,
   context: ActorContext<PushProtocol>,
   file: string,
+  late: AbortSignal,
 ): Promise<PushOutcome> {
   const { app, git } = pushedTo(reader, context.ref.id);
   const { branch } = git;
-  const { report, sha } = await pushes.receive(ownerOf(app), file, branch, context.signal);
+  const signal = AbortSignal.any([context.signal, late]);
+  const { report, sha } = await pushes.receive(ownerOf(app), file, branch, signal);
+  late.throwIfAborted();
   if (sha === null) {
     return { report, deployment: null, note: `Only a push to ${branch} is deployed.` };
   }

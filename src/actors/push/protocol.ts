@@ -18,8 +18,11 @@ export interface PushOutcome {
 export type PushProtocol = {
   /** The branches there are, as git tells them. CONFLICT: the app takes no pushes. */
   refs: { in: object; out: Uint8Array };
-  /** Takes what arrived as `<pushes>/<app>/<pushId>`, and removes it. CONFLICT, GIT_FAILED. */
-  receive: { in: { pushId: string }; out: PushOutcome };
+  /**
+   * Takes what arrived as `<pushes>/<app>/<pushId>`, and removes it. Nothing is taken or deployed after `untilMs`, when
+   * nobody waits for it any more. CONFLICT, GIT_FAILED.
+   */
+  receive: { in: { pushId: string; untilMs: number }; out: PushOutcome };
 };
 
 export const pushActor = actorKind<PushProtocol>('push');

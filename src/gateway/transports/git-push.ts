@@ -16,7 +16,7 @@ import type { Actors } from '../../actors/runtime/actor.ts';
 import type { BulkPool } from '../../archives/receiving/bulk-pool.ts';
 import type { SignedIn } from '../../auth/callers/principal.ts';
 import { flushPacket, packet } from '../../git/pkt-line.ts';
-import { pushBytesMax } from '../../git/pushes/pushes.ts';
+import { type PushLimits, pushLimits } from '../../git/pushes/pushes.ts';
 import { type Clock, pause } from '../../lib/clock.ts';
 import { asServiceError, ServiceError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
@@ -39,13 +39,14 @@ export interface GitPushOptions extends ResourceRights {
   logs: LogReader;
   clock: Clock;
   logger: Logger;
+  limits?: Pick<PushLimits, 'pushBytes' | 'receiveMs'>;
 }
 
 /** The client left: there is nobody to answer. */
 class ClientLeft extends Error {}
 
-/** A large push is unpacked and checked for so long at most. */
-const receiveMs = 10 * 60_000;
+/** What git needs to end when its time is over. */
+const endingMs = 10_000;
 const lookMs = 200;
 const linesAtOnce = 500;
 const lineMaxBytes = 1000;
@@ -121,8 +122,9 @@ async function takePush(
   // It begins here because git may take its time from now on.
   const stream = exchange.stream(200, { ...type, ...noStore, 'X-Accel-Buffering': 'no' });
   try {
-    const message = { type: 'receive', pushId } as const;
-    const asked = { deadlineMs: receiveMs };
+    const { receiveMs } = options.limits ?? pushLimits;
+    const message = { type: 'receive', pushId, untilMs: options.clock.now() + receiveMs } as const;
+    const asked = { deadlineMs: receiveMs + endingMs };
     const outcome = await options.actors.ask(pushActor.at(app.id), message, asked);
     await tell(options, exchange, outcome, new PacedStream(stream, exchange.signal));
     if (!exchange.aborted) stream.end(outcome.report.length === 0 ? undefined : flushPacket);
@@ -136,7 +138,7 @@ async function takePush(
 
 /** Writes the body into a file. Rejects with ClientLeft, and with the errors of body and file. */
 async function receive(
-  { bulk }: GitPushOptions,
+  { bulk, limits = pushLimits }: GitPushOptions,
   exchange: Exchange,
   dir: string,
   blob: string,
@@ -146,7 +148,7 @@ async function receive(
   let flow: BodyFlow | null = null;
   const onRoom = (): void => flow?.resume();
   const incoming = await bulk.receive({ format: 'bytes', dir, blob, onRoom, onFailure: reject });
-  flow = exchange.streamBody(pushBytesMax, {
+  flow = exchange.streamBody(limits.pushBytes, {
     chunk: (bytes) => incoming.write(bytes),
     end: () => {
       incoming.end().then(resolve, reject);

@@ -15,10 +15,11 @@ import { gitFailed, plainLine } from '../git-failure.ts';
 import type { GitRemote } from '../providers/provider.ts';
 import type { Repositories, Repository, SandboxOwner } from '../repositories/repository.ts';
 import type { GitCommit } from './commit.ts';
+import { remoteFlaw } from './remote-flaw.ts';
 import { findBranch, type Link, packOf, type Tip } from './upload-pack.ts';
 
 export interface GitFetchOptions {
-  http: Pick<GuardedFetch, 'send'>;
+  http: Pick<GuardedFetch, 'send' | 'checked'>;
   repositories: Repositories;
   /** Those that people push to. */
   pushed: Repositories;
@@ -72,8 +73,10 @@ export class GitFetch {
     const signal = AbortSignal.any([request.signal, late]);
     try {
       const { remote, branch } = request;
-      checkRemote(remote);
-      const link: Link = { http: this.#options.http, remote, silenceMs, signal };
+      const { http } = this.#options;
+      const flaw = remoteFlaw(remote, http);
+      if (flaw !== null) throw gitFailed(`The repository cannot be fetched: ${flaw}`);
+      const link: Link = { http, remote, silenceMs, signal };
       request.say(`Fetching ${plainLine(branch)} of ${plainLine(remote.url)}.`);
       const tip = await findBranch(link, branch);
       const use = (repository: Repository): Promise<GitCommit> =>
@@ -185,17 +188,6 @@ async function checkFolder(repository: Repository, tree: string, path: string): 
   const kind = await repository.answer(['cat-file', '-t', tree]).catch(() => '');
   if (kind.trim() !== 'tree') {
     throw gitFailed(`There is no folder ${plainLine(path)} in the repository.`);
-  }
-}
-
-function checkRemote({ url }: GitRemote): void {
-  const parsed = URL.canParse(url) ? new URL(url) : null;
-  if (parsed?.protocol === 'ssh:') {
-    throw gitFailed('Fetching by ssh needs a key, which an app without one has not: use https.');
-  }
-  const isPlain = parsed !== null && parsed.search === '' && parsed.hash === '';
-  if (!isPlain || !/^https?:$/.test(parsed.protocol)) {
-    throw gitFailed('The repository needs an address such as https://git.example/owner/name.git.');
   }
 }
 

@@ -1,18 +1,24 @@
 /**
  * Owns the repositories that people push to: one an app, which git alone touches, in its sandbox.
  *
- * 1. Objects are checked before any of them counts, and a push has at most `pushBytesMax`.
+ * 1. Objects are checked before any of them counts, and a push has at most `pushBytes`.
  * 2. What an app's repository holds is bounded; beyond, what no branch leads to is dropped, and then pushes are
- *    refused.
+ *    refused: also those of who did not ask for the branches before.
  */
 import { createReadStream } from 'node:fs';
 
 import { ServiceError } from '../../lib/errors.ts';
 import type { Repositories, Repository, SandboxOwner } from '../repositories/repository.ts';
 
-export const pushBytesMax = 512 * 1024 ** 2;
-const keptBytesMax = 1024 ** 3;
-const packsMax = 30;
+export const pushLimits = {
+  pushBytes: 512 * 1024 ** 2,
+  /** Of an app's repository. */
+  keptBytes: 1024 ** 3,
+  keptPacks: 30,
+  /** From the end of the client's body on. */
+  receiveMs: 10 * 60_000,
+};
+export type PushLimits = typeof pushLimits;
 
 export interface Pushed {
   /** What git says of it, for the client's git. */
@@ -23,22 +29,24 @@ export interface Pushed {
 
 // prettier-ignore
 const receivePack = [
-  '-c', 'receive.fsckObjects=true', '-c', `receive.maxInputSize=${String(pushBytesMax)}`,
+  '-c', 'receive.fsckObjects=true',
   '-c', 'receive.denyCurrentBranch=ignore', '-c', 'receive.denyDeleteCurrent=ignore',
   '-c', 'receive.unpackLimit=1', '-c', 'receive.autogc=false', 'receive-pack', '--stateless-rpc',
 ];
 
 export class GitPushes {
   readonly #repositories: Repositories;
+  readonly #limits: PushLimits;
 
-  constructor(repositories: Repositories) {
+  constructor(repositories: Repositories, limits: PushLimits = pushLimits) {
     this.#repositories = repositories;
+    this.#limits = limits;
   }
 
   /** The branches there are, as a client's git asks for them. */
   refs(owner: SandboxOwner, signal: AbortSignal): Promise<Uint8Array> {
     return this.#repositories.use(owner.appId, owner, signal, async (repository) => {
-      await makeRoom(repository);
+      await this.#makeRoom(repository);
       return repository.bytes([...receivePack, '--advertise-refs', '.']);
     });
   }
@@ -46,8 +54,11 @@ export class GitPushes {
   /** `file`: what the client's git sent. */
   receive(owner: SandboxOwner, file: string, branch: string, signal: AbortSignal): Promise<Pushed> {
     return this.#repositories.use(owner.appId, owner, signal, async (repository) => {
+      await this.#makeRoom(repository);
       const before = await repository.tip(branch);
-      const report = await repository.bytes([...receivePack, '.'], createReadStream(file));
+      const limit = `receive.maxInputSize=${String(this.#limits.pushBytes)}`;
+      const args = ['-c', limit, ...receivePack, '.'];
+      const report = await repository.bytes(args, createReadStream(file));
       const after = await repository.tip(branch);
       return { report, sha: after === before ? null : after };
     });
@@ -57,12 +68,14 @@ export class GitPushes {
   forget(appId: string): Promise<void> {
     return this.#repositories.remove(appId);
   }
-}
 
-async function makeRoom(repository: Repository): Promise<void> {
-  const { count, bytes } = await repository.packs();
-  if (count < packsMax && bytes < keptBytesMax) return;
-  await repository.answer(['gc', '--quiet', '--prune=now']);
-  if ((await repository.packs()).bytes < keptBytesMax) return;
-  throw new ServiceError('PAYLOAD_TOO_LARGE', 'The repository of the app has more than 1 GiB.');
+  async #makeRoom(repository: Repository): Promise<void> {
+    const { keptBytes, keptPacks } = this.#limits;
+    const { count, bytes } = await repository.packs();
+    if (count < keptPacks && bytes < keptBytes) return;
+    await repository.answer(['gc', '--quiet', '--prune=now']);
+    if ((await repository.packs()).bytes < keptBytes) return;
+    const size = `${String(keptBytes / 1024 ** 2)} MiB`;
+    throw new ServiceError('PAYLOAD_TOO_LARGE', `The repository of the app has ${size}, which is all it may.`);
+  }
 }

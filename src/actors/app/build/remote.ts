@@ -15,7 +15,7 @@ export interface RemoteParts {
 /** Throws NOT_DEPLOYABLE: its connection is not there. */
 export function remoteOf(
   { reader, secrets }: RemoteParts,
-  { git, teamId }: Readonly<AppRecord>,
+  { git, teamId }: Pick<AppRecord, 'git' | 'teamId'>,
 ): GitRemote {
   const { connectionId = null, repository = '' } = git ?? {};
   if (connectionId === null) return { url: repository, credentials: null };

@@ -16,7 +16,7 @@ import {
   checkBuild,
   checkCompose,
   checkGit,
-  checkGitConnection,
+  checkGitRemote,
   checkImage,
   checkName,
   checkPlace,
@@ -70,7 +70,7 @@ function newRecord(core: AppCore, input: NewApp, nowMs: number): AppRecord {
   const name = checkName(input.name);
   checkPlace(core.deps.reader, input);
   const source = checkSource(input);
-  if (source.git !== null) checkGitConnection(core.deps.reader, input.teamId, source.git);
+  if (source.git !== null) checkGitRemote(core.deps, input.teamId, source.git);
   // A source that no deployment could run is refused.
   checkSourceRuns(input.source, core.deps.driver);
   const { hookHash, hookSealed } = newHookToken(core.deps.secrets, core.id);
@@ -108,13 +108,14 @@ function checkPatch(core: AppCore, app: AppRecord, patch: AppPatch): Partial<App
   const { teamId, serverId } = app;
   const { folderId } = patch;
   if (folderId !== undefined) checkPlace(core.deps.reader, { teamId, folderId, serverId });
-  if (patch.git) checkGitConnection(core.deps.reader, teamId, patch.git);
+  const git = patch.git && checkGit(patch.git);
+  if (git) checkGitRemote(core.deps, teamId, git);
   return {
     ...(patch.name !== undefined && { name: checkName(patch.name) }),
     ...(folderId !== undefined && { folderId }),
     ...(patch.autoDeploy !== undefined && { autoDeploy: patch.autoDeploy }),
     ...(patch.build !== undefined && { build: checkBuild(app.build, patch.build) }),
-    ...(patch.git !== undefined && { git: checkGit(patch.git) }),
+    ...(git && { git }),
     ...(patch.image !== undefined && { image: checkImage(patch.image) }),
     ...(patch.compose !== undefined && { compose: checkCompose(patch.compose) }),
     ...(patch.resources !== undefined && {

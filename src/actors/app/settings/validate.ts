@@ -10,7 +10,9 @@ import type { Resources } from '../../../protocol/workload.ts';
 import type { Reader } from '../../../store/reader-and-journal.ts';
 import { tables } from '../../../store/records/tables.ts';
 import { localServerId } from '../../workload/deps.ts';
+import type { AppDeps } from '../deps.ts';
 import type { NewApp } from '../protocol.ts';
+import { takesPushes } from './git-source.ts';
 
 const composeMaxBytes = 256 * 1024;
 const previewBranchesMax = 50;
@@ -112,6 +114,12 @@ export function checkGit(git: GitSource): GitSource {
   if (/^https?:\/\/[^/?#]*@/i.test(repository) || /^\w+:\/\/[^/?#@]*:[^/?#]*@/.test(repository)) {
     throw bad('git.repository must not hold a password or token.');
   }
+  if (takesPushes({ ...git, repository }) && !/^\w[\w.-]{0,99}$/.test(repository)) {
+    throw bad(
+      'git.repository must be an address such as https://git.example/owner/name.git, a name such as ' +
+        'owner/name beside a connectionId, or one word for an app that is pushed to here.',
+    );
+  }
   return {
     connectionId: git.connectionId,
     repository,
@@ -120,15 +128,21 @@ export function checkGit(git: GitSource): GitSource {
   };
 }
 
-/** BAD_USER_INPUT for a connection that is none of the team's: it would be fetched with the token of others. */
-export function checkGitConnection(
-  reader: Reader,
+/**
+ * BAD_USER_INPUT for a connection that is none of the team's, since it would be fetched with the token of others, and
+ * for what nothing can be fetched from.
+ */
+export function checkGitRemote(
+  { reader, git: { remoteOf, flawOf } }: Pick<AppDeps, 'reader' | 'git'>,
   teamId: string,
-  { connectionId }: Pick<GitSource, 'connectionId'>,
+  git: GitSource,
 ): void {
-  if (connectionId === null) return;
-  if (reader.get(tables.gitConnections, connectionId)?.teamId === teamId) return;
-  throw bad('git.connectionId names no git connection of the team.');
+  const { connectionId } = git;
+  if (connectionId !== null && reader.get(tables.gitConnections, connectionId)?.teamId !== teamId) {
+    throw bad('git.connectionId names no git connection of the team.');
+  }
+  const flaw = takesPushes(git) ? null : flawOf(remoteOf({ git, teamId }));
+  if (flaw !== null) throw bad(`git.repository cannot be used: ${flaw}`);
 }
 
 export function checkImage(image: string): string {

@@ -232,6 +232,25 @@ describe('the life of an app', () => {
     await call(rotated.token);
   });
 
+  it('refuses a repository that nothing can be fetched from, at first and later', async () => {
+    const from = (repository: string) => ({
+      git: { connectionId: null, repository, branch: 'main', path: null },
+    });
+    const good = 'https://git.example/acme/shop.git';
+    const { id } = await f.create({ source: 'GIT', ...from(good) });
+    for (const [repository, words] of [
+      ['ssh://git@git.example/acme/shop.git', /not by ssh/],
+      ['file:///etc', /Only https/],
+      ['https://127.0.0.1/acme/shop.git', /not public/],
+      ['acme/shop', /must be an address/],
+    ] as const) {
+      const refused = { code: 'BAD_USER_INPUT', message: words };
+      await assert.rejects(f.create({ source: 'GIT', ...from(repository) }), refused);
+      await assert.rejects(f.ask(id, { type: 'update', patch: from(repository) }), refused);
+    }
+    assert.equal(f.app(id).git?.repository, good);
+  });
+
   it('gives every app a slug and a uid of its own', async () => {
     await f.close();
     f = await appFixture({ options: { uids: { first: 300_000, last: 300_009 } } });

@@ -300,6 +300,15 @@ describe('deliveries of git providers', () => {
     assert.equal((await deployed(appId)).at(-1), sha(10));
   });
 
+  it('come for apps whose repository is one of the connection alone', async () => {
+    const { id } = await connect();
+    await appOf(id, 'https://git.example.com/acme/shop.git');
+    for (const repository of ['https://evil.example/acme/shop', 'acme', '../acme/shop', 'push']) {
+      await assert.rejects(appOf(id, repository), { code: 'BAD_USER_INPUT' }, repository);
+    }
+    await assert.rejects(appOf('gc_none'), { code: 'BAD_USER_INPUT', message: /of the team/ });
+  });
+
   it('and connections keep their secrets sealed, and go with them', async () => {
     const record = await connect({ username: ' ada ' });
     assert.equal(record.baseUrl, 'https://git.example.com');

@@ -108,17 +108,21 @@ describe('settings of an app', () => {
   it('takes no password in the address of a repository', () => {
     const at = (repository: string) =>
       checkGit({ connectionId: null, repository, branch: 'main', path: null }).repository;
-    for (const repository of [
-      'a/b',
-      'https://git.example/a/b@c',
-      'ssh://git@git.example/a',
-      'git@h:a/b',
-    ]) {
+    for (const repository of ['push', 'https://git.example/a/b@c', 'ssh://git@git.example/a']) {
       assert.equal(at(repository), repository);
     }
     for (const repository of ['https://x@git.example/a', 'HTTP://a:b@h/c', 'ssh://git:pw@h/a']) {
-      assert.throws(() => at(repository), { code: 'BAD_USER_INPUT' });
+      assert.throws(() => at(repository), { code: 'BAD_USER_INPUT', message: /password/ });
     }
+  });
+
+  it('takes no name of a repository without a connection, and nothing that git takes for a command', () => {
+    for (const repository of ['acme/shop', 'git@h:a/b', 'ext::sh -c x', '-x', '../x', '.']) {
+      const git = { connectionId: null, repository, branch: 'main', path: null };
+      assert.throws(() => checkGit(git), { code: 'BAD_USER_INPUT', message: /must be an address/ });
+    }
+    const named = { connectionId: 'gc_1', repository: 'acme/shop', branch: 'main', path: null };
+    assert.equal(checkGit(named).repository, 'acme/shop');
   });
 
   it('takes some preview branches, once each', () => {
