@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import { ServiceError } from '../lib/errors.ts';
-import type { AppRecord, EnvTarget } from '../store/records/records.ts';
+import type { AppRecord, EnvTarget, GitSource } from '../store/records/records.ts';
 
 export const appJsonMaxBytes = 1024 * 1024;
 
@@ -26,7 +26,14 @@ const settings = z.object({
     pids: z.number().nullable(),
     replicas: z.number(),
   }),
-  git: z.object({ repository: z.string(), branch: z.string(), path: text }).nullable(),
+  git: z
+    .object({
+      repository: z.string(),
+      branch: z.string(),
+      path: text,
+      watchPaths: z.array(z.string()).optional(),
+    })
+    .nullable(),
   image: text,
   compose: text,
   previewBranches: z.array(z.string()),
@@ -48,13 +55,18 @@ const appJson = z.object({
 export type AppJson = z.infer<typeof appJson>;
 export type AppJsonVariable = AppJson['env'][number];
 
+function withoutConnection({ connectionId: _own, ...place }: Readonly<GitSource>) {
+  return place;
+}
+
 /** `env`: with null for the values that the artifact is not to tell. */
 export function writeAppJson(
   app: Readonly<AppRecord>,
   env: readonly { key: string; value: string | null; isSecret: boolean; targets: EnvTarget[] }[],
 ): Buffer {
   const { source, build, resources, git, image, compose, previewBranches, autoDeploy } = app;
-  const place = git && { repository: git.repository, branch: git.branch, path: git.path };
+  // Its connection is the instance's own.
+  const place = git && withoutConnection(git);
   const own = { source, build, resources, git: place, image, compose };
   const json: AppJson = {
     version: 1,

@@ -81,6 +81,23 @@ export function run(name: string, bench: ProviderBench): void {
       assert.match(push.deliveryId ?? '', /^7f3b1c2d-.*000$/);
     });
 
+    it('tells the files that a push changed, or that it does not know them all', () => {
+      const { body } = recorded(fixtures, 'push');
+      const files = provider.kind === 'bitbucket' ? null : ['src/tax.ts', 'src/price.ts'];
+      assert.deepEqual(onePush('push').files, files);
+      const commits = Array.isArray(body['commits']) ? (body['commits'] as object[]) : [];
+      const odd = [[], [...commits, { id: cartBefore }], [...commits, { ...commits[0], added: [1] }]];
+      for (const list of odd) {
+        const change = { commits: list, total_commits: list.length, total_commits_count: list.length };
+        assert.equal(pushesOf('push', change)[0]?.files, null);
+      }
+      const more = { total_commits: 30, total_commits_count: 30 };
+      if (['gitlab', 'gitea', 'forgejo'].includes(provider.kind)) {
+        assert.equal(pushesOf('push', more)[0]?.files, null);
+      }
+      for (const what of ['empty', 'deletion']) assert.equal(onePush(what).files, null, what);
+    });
+
     it('reads a tag, a new branch without commits, and a push by force', () => {
       const tag = onePush('tag');
       assert.deepEqual([tag.event, tag.ref], ['tag', { kind: 'tag', name: 'v1.2.0' }]);

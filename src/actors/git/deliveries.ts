@@ -8,6 +8,7 @@
  * 4. So many deliveries of a connection are kept; the oldest go first.
  */
 import { isSameRepository } from '../../git/deliveries/same-repository.ts';
+import { touches } from '../../git/deliveries/watched.ts';
 import type { PushDelivery } from '../../git/providers/provider.ts';
 import { type Clock, pause } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
@@ -103,6 +104,7 @@ export class Deliveries {
       commitMessage: push.commit?.message ?? null,
       committedAtMs: push.commit?.atMs ?? null,
       pusher: push.pusher,
+      ...(!touches(push.files, app.git?.watchPaths ?? []) && { isUnwatched: true as const }),
       outcome: 'received',
       receivedAtMs,
       deploymentId: null,

@@ -8,6 +8,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { randomUUID } from 'node:crypto';
 
+import { touches } from '../../git/deliveries/watched.ts';
 import { gitFailed } from '../../git/git-failure.ts';
 import type { GitPushes } from '../../git/pushes/pushes.ts';
 import type { SandboxOwner } from '../../git/repositories/repository.ts';
@@ -64,13 +65,16 @@ async function receive(
   const { app, git } = pushedTo(reader, context.ref.id);
   const { branch } = git;
   const signal = AbortSignal.any([context.signal, late]);
-  const { report, sha } = await pushes.receive(ownerOf(app), file, branch, signal);
+  const { report, sha, files } = await pushes.receive(ownerOf(app), file, branch, signal);
   late.throwIfAborted();
   if (sha === null) {
     return { report, deployment: null, note: `Only a push to ${branch} is deployed.` };
   }
   if (!app.autoDeploy) {
     return { report, deployment: null, note: 'The app is not deployed by itself: deploy it.' };
+  }
+  if (!touches(files, git.watchPaths ?? [])) {
+    return { report, deployment: null, note: 'It changes nothing that the app watches.' };
   }
   const message = { type: 'redeploy', trigger: 'git_push', commitSha: sha, branch } as const;
   const deployment = await context.actors.ask(appActor.at(app.id), message);

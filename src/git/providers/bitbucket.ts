@@ -79,6 +79,7 @@ function cloudPushes(payload: unknown, deliveryId: string | null): PushDelivery[
         textAt(payload, 'actor', 'nickname'),
         textAt(payload, 'actor', 'display_name'),
       ),
+      files: null,
     };
   });
 }
@@ -107,6 +108,7 @@ function serverPushes(payload: unknown, deliveryId: string | null): PushDelivery
       forced: false,
       commit: commit && { ...commit, atMs: typeof time === 'number' ? time : null },
       pusher: firstOf(textAt(payload, 'actor', 'name'), textAt(payload, 'actor', 'displayName')),
+      files: null,
     };
   });
 }

@@ -5,6 +5,7 @@ import {
   cloneUrlsOf,
   commitAt,
   eventOf,
+  filesOf,
   firstOf,
   flagAt,
   jsonOf,
@@ -26,6 +27,10 @@ export function pushOf(body: Uint8Array, deliveryId: string | null): PushDeliver
   // Gitea and Gogs send the head as it is when somebody tests the webhook.
   if (ref === null || before === after) return [];
   const head = headOf(payload, after);
+  const forced = flagAt(payload, 'forced');
+  const total = at(payload, 'total_commits');
+  // What a push by force took away is in none of its commits; a new branch may begin anywhere.
+  const isKnown = before !== null && after !== null && !forced;
   return [
     {
       event: eventOf(ref, after),
@@ -34,9 +39,10 @@ export function pushOf(body: Uint8Array, deliveryId: string | null): PushDeliver
       cloneUrls: urlsOf(payload),
       ...{ ref, before, after },
       created: before === null,
-      forced: flagAt(payload, 'forced'),
+      forced,
       commit: pushedCommit(head, at(head, 'message'), at(head, 'timestamp')),
       pusher: pusherOf(payload),
+      files: isKnown ? filesOf(listAt(payload, 'commits'), total) : null,
     },
   ];
 }
@@ -56,6 +62,7 @@ export function deletionOf(body: Uint8Array, deliveryId: string | null): PushDel
       ref: checkedRef(kind, name),
       ...{ before: null, after: null, created: false, forced: false, commit: null },
       pusher: pusherOf(payload),
+      files: null,
     },
   ];
 }

@@ -4,6 +4,7 @@ import {
   cloneUrlsOf,
   commitAt,
   eventOf,
+  filesOf,
   firstOf,
   headerText,
   jsonOf,
@@ -71,6 +72,10 @@ function pushOf(payload: unknown, deliveryId: string | null): PushDelivery[] {
       forced: false,
       commit: pushedCommit(head, at(head, 'message'), at(head, 'timestamp')),
       pusher: firstOf(textAt(payload, 'user_username'), textAt(payload, 'user_name')),
+      files:
+        before === null || after === null
+          ? null
+          : filesOf(listAt(payload, 'commits'), at(payload, 'total_commits_count')),
     },
   ];
 }

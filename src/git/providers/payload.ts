@@ -8,6 +8,9 @@ import type { PushDelivery, PushedCommit } from './provider.ts';
 const textMax = 1_024;
 const messageMax = 4_096;
 const cloneUrlsMax = 4;
+/** GitHub tells of 2,048 commits, and then of no more. */
+const commitsMax = 2_048;
+const filesMax = 10_000;
 /** `owner/name`, groups within groups too, as GitLab has them. */
 const repositoryPattern = /^[^\s/\p{Cc}]+(\/[^\s/\p{Cc}]+)+$/u;
 const commitPattern = /^([0-9a-f]{40}|[0-9a-f]{64})$/;
@@ -108,6 +111,25 @@ export function pushedCommit(value: unknown, message: unknown, time: unknown): P
     author: firstOf(textAt(value, 'author', 'name'), textAt(value, 'author', 'username')),
     atMs: Number.isNaN(atMs) ? null : atMs,
   };
+}
+
+/**
+ * The files that the commits of a push changed, as GitHub made it known; null where one of the commits is not there, or
+ * does not say. `total`: how many commits there are, where that is told.
+ */
+export function filesOf(commits: readonly unknown[], total: unknown): string[] | null {
+  const isWhole = commits.length > 0 && commits.length < commitsMax;
+  if (!isWhole || (typeof total === 'number' && total !== commits.length)) return null;
+  const files = new Set<unknown>();
+  for (const commit of commits) {
+    for (const kind of ['added', 'modified', 'removed']) {
+      const list = at(commit, kind);
+      if (!Array.isArray(list) || files.size + list.length > filesMax) return null;
+      for (const file of list as unknown[]) files.add(file);
+    }
+  }
+  const named = [...files];
+  return named.every((file) => typeof file === 'string') ? named : null;
 }
 
 /** Those of the values that are addresses. */

@@ -38,6 +38,8 @@ export interface PushDelivery {
   commit: PushedCommit | null;
   /** Null where nobody says. */
   pusher: string | null;
+  /** The files that changed; null where not all of them are told. */
+  files: string[] | null;
 }
 
 export interface PushedCommit {

@@ -25,6 +25,8 @@ export interface Pushed {
   report: Uint8Array;
   /** What the branch is now, when the push changed it; null: it did not, or removed it. */
   sha: string | null;
+  /** The files that it changed; null: the branch is new, or there are too many to tell. */
+  files: string[] | null;
 }
 
 // prettier-ignore
@@ -60,7 +62,9 @@ export class GitPushes {
       const args = ['-c', limit, ...receivePack, '.'];
       const report = await repository.bytes(args, createReadStream(file));
       const after = await repository.tip(branch);
-      return { report, sha: after === before ? null : after };
+      const isMoved = after !== before && after !== null;
+      const files = isMoved && before !== null ? await changed(repository, before, after) : null;
+      return { report, sha: isMoved ? after : null, files };
     });
   }
 
@@ -77,5 +81,19 @@ export class GitPushes {
     if ((await repository.packs()).bytes < keptBytes) return;
     const size = `${String(keptBytes / 1024 ** 2)} MiB`;
     throw new ServiceError('PAYLOAD_TOO_LARGE', `The repository of the app has ${size}, which is all it may.`);
+  }
+}
+
+async function changed(
+  repository: Repository,
+  before: string,
+  after: string,
+): Promise<string[] | null> {
+  const args = ['diff-tree', '-r', '-z', '--name-only', '--no-renames', before, after];
+  try {
+    return (await repository.answer(args)).split('\0').filter((file) => file !== '');
+  } catch (error) {
+    if (error instanceof ServiceError && error.code === 'GIT_FAILED') return null;
+    throw error;
   }
 }

@@ -34,6 +34,7 @@ const GitSourceInput = builder.inputType('GitSourceInput', {
     repository: t.string({ required: true }),
     branch: t.string({ required: true }),
     path: t.string(),
+    watchPaths: t.stringList(),
   }),
 });
 
@@ -196,10 +197,12 @@ interface GitArgs {
   repository: string;
   branch: string;
   path?: string | null | undefined;
+  watchPaths?: string[] | null | undefined;
 }
 
-function toGit({ connectionId, repository, branch, path }: GitArgs): GitSource {
-  return { connectionId: connectionId ?? null, repository, branch, path: path ?? null };
+function toGit({ connectionId, path, watchPaths, ...git }: GitArgs): GitSource {
+  const optional = { ...(watchPaths && { watchPaths }) };
+  return { ...git, connectionId: connectionId ?? null, path: path ?? null, ...optional };
 }
 
 /** Where an app goes, once the caller is known to be allowed to move it there. */

@@ -35,6 +35,10 @@ export const GitSourceType = builder.objectRef<GitSource>('GitSource').implement
     repository: t.exposeString('repository'),
     branch: t.exposeString('branch'),
     path: t.exposeString('path', { nullable: true }),
+    watchPaths: t.stringList({
+      description: 'Only a push that changes one of these files and folders deploys; none: any does.',
+      resolve: ({ watchPaths = [] }) => watchPaths,
+    }),
   }),
 });
 

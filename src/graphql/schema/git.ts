@@ -75,7 +75,7 @@ const GitDeliveryType = builder.objectRef<Readonly<GitDeliveryRecord>>('GitDeliv
     outcome: t.exposeString('outcome', {
       description:
         'received, deployed, unchanged (the commit is live or queued), outdated (a later push came first), ' +
-        'skipped ([skip ci]), other_branch, tag, branch_deleted, auto_deploy_off or failed.',
+        'skipped ([skip ci]), unwatched (it changed nothing that the app watches), other_branch, tag, branch_deleted, auto_deploy_off or failed.',
     }),
     receivedAt: t.expose('receivedAtMs', { type: 'DateTime' }),
     deploymentId: t.exposeID('deploymentId', { nullable: true }),

@@ -19,6 +19,8 @@ export interface GitSource {
   repository: string;
   branch: string;
   path: string | null;
+  /** Files and folders of the repository; only a push that changes one of them deploys. Absent: any does. */
+  watchPaths?: string[];
 }
 
 export interface StoredUpload {

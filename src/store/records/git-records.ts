@@ -35,6 +35,8 @@ export type GitOutcome =
   | 'outdated'
   /** Its commit says `[skip ci]`. */
   | 'skipped'
+  /** It changed nothing that the app watches. */
+  | 'unwatched'
   | 'other_branch'
   | 'tag'
   | 'branch_deleted'
@@ -62,6 +64,8 @@ export interface GitDeliveryRecord {
   /** When it was committed; null where nobody says. */
   committedAtMs: number | null;
   pusher: string | null;
+  /** Whether it changed nothing that the app watched when it came; absent: it did, or nobody says. */
+  isUnwatched?: true;
   outcome: GitOutcome;
   receivedAtMs: number;
   deploymentId: string | null;

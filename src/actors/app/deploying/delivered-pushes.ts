@@ -25,6 +25,9 @@ const unmoving: ReadonlySet<GitOutcome> = new Set([
   'received', 'other_branch', 'tag', 'outdated', 'failed',
 ]);
 
+/** After these the app has, or will have, what was pushed. */
+const carried: ReadonlySet<GitOutcome> = new Set(['deployed', 'unchanged', 'unwatched']);
+
 export class DeliveredPushes {
   readonly #core: AppCore;
   readonly #queue: DeploymentQueue;
@@ -81,6 +84,7 @@ export class DeliveredPushes {
     // It was live before somebody went back to an earlier release.
     if (last?.commitSha === delivery.commitSha && this.#wasReady(last)) return 'unchanged';
     if (isSkipped(delivery.commitMessage)) return 'skipped';
+    if (delivery.isUnwatched === true && isNext(delivery, wantedSha, last)) return 'unwatched';
     return app.autoDeploy ? 'deployed' : 'auto_deploy_off';
   }
 
@@ -133,6 +137,12 @@ function placeOutcome({ git }: AppRecord, delivery: Delivery): GitOutcome | null
   if (delivery.refKind === 'tag') return 'tag';
   if (delivery.refName !== git?.branch) return 'other_branch';
   return delivery.commitSha === null ? 'branch_deleted' : null;
+}
+
+/** Whether the app has all that was there before the delivery, but for what it does not watch. */
+function isNext({ before }: Delivery, wantedSha: string | null, last: Delivery | undefined): boolean {
+  if (before === wantedSha) return true;
+  return before === last?.commitSha && carried.has(last.outcome);
 }
 
 function moveOf({ before, commitSha, committedAtMs }: Delivery) {

@@ -56,7 +56,9 @@ function patchOf(core: AppCore, settings: AppJson['settings']): AppPatch {
   if (source === 'IMAGE' && settings.image !== null) patch.image = settings.image;
   if (source === 'COMPOSE' && settings.compose !== null) patch.compose = settings.compose;
   if (source === 'GIT' && settings.git !== null) {
-    patch.git = { ...settings.git, connectionId: git?.connectionId ?? null };
+    const { watchPaths, ...place } = settings.git;
+    const watched = watchPaths === undefined ? {} : { watchPaths };
+    patch.git = { ...place, ...watched, connectionId: git?.connectionId ?? null };
   }
   return patch;
 }

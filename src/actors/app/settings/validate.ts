@@ -16,6 +16,7 @@ import { takesPushes } from './git-source.ts';
 
 const composeMaxBytes = 256 * 1024;
 const previewBranchesMax = 50;
+const watchPathsMax = 50;
 const swarmReplicasMax = 50;
 
 export function bad(sentence: string): ServiceError {
@@ -125,7 +126,17 @@ export function checkGit(git: GitSource): GitSource {
     repository,
     branch: checkBranch('git.branch', git.branch),
     path: checkRelativePath('git.path', git.path),
+    ...checkWatchPaths(git.watchPaths ?? []),
   };
+}
+
+function checkWatchPaths(given: readonly string[]): Pick<GitSource, 'watchPaths'> {
+  if (given.length > watchPathsMax) {
+    throw bad(`git.watchPaths may hold ${String(watchPathsMax)} paths at most.`);
+  }
+  const paths = given.map((path) => checkRelativePath('git.watchPaths', path.replace(/\/+$/, '')));
+  const watchPaths = [...new Set(paths.filter((path) => path !== null))];
+  return watchPaths.length === 0 ? {} : { watchPaths };
 }
 
 /**

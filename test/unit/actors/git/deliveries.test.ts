@@ -38,6 +38,7 @@ interface Push {
   after?: number;
   message?: string;
   repository?: string;
+  files?: string[];
 }
 
 describe('deliveries of git providers', () => {
@@ -85,12 +86,14 @@ describe('deliveries of git providers', () => {
     const { id } = await f.create({ source: 'GIT', git });
     return id;
   };
-  const bodyOf = ({ branch = 'main', before = 1, after = 2, message = 'x', repository }: Push) => {
+  const bodyOf = ({ files, ...push }: Push) => {
+    const { branch = 'main', before = 1, after = 2, message = 'x', repository } = push;
     const id = sha(after);
     const head = { id, message, timestamp: new Date(after * 1000).toISOString() };
     return JSON.stringify({
       ...{ ref: `refs/heads/${branch}`, before: sha(before), after: id, head_commit: head },
       ...{ repository: { full_name: repository ?? 'acme/shop' }, pusher: { login: 'ada' } },
+      ...(files && { commits: [{ id, added: [], modified: files, removed: [] }] }),
     });
   };
   const post = async (
@@ -167,6 +170,36 @@ describe('deliveries of git providers', () => {
     await deliver(id, { before: 0, after: 4 });
     assert.deepEqual(await outcomesOf(appId), [...outcomes, 'auto_deploy_off']);
     assert.deepEqual([deploymentsOf(appId), deploymentsOf(otherId)], [[], []]);
+  });
+
+  it('deploy only what changes something that the app watches, as far as that is known', async () => {
+    const { id } = await connect();
+    const appId = await appOf(id);
+    const git = { connectionId: id, repository: 'acme/shop', branch: 'main', path: null };
+    const watchPaths = ['apps/web/', 'package.json'];
+    await f.ask(appId, { type: 'update', patch: { git: { ...git, watchPaths } } });
+    assert.deepEqual(f.app(appId).git?.watchPaths, ['apps/web', 'package.json']);
+    const docs = { files: ['docs/readme.md'] };
+    // Nobody knows what was before it.
+    await deliver(id, { before: 1, after: 2, ...docs });
+    await deployed(appId);
+    await deliver(id, { before: 2, after: 3, ...docs });
+    await deliver(id, { before: 3, after: 4, files: ['apps/web/index.html'] });
+    await deployed(appId);
+    await deliver(id, { before: 4, after: 5, ...docs });
+    // A delivery between was lost.
+    await deliver(id, { before: 6, after: 7, ...docs });
+    await deployed(appId);
+    await deliver(id, { before: 7, after: 8 });
+    await deployed(appId);
+    // What was left out may have changed what is watched.
+    await deliver(id, { before: 8, after: 9, message: '[skip ci]', files: ['package.json'] });
+    await deliver(id, { before: 9, after: 10, ...docs });
+    assert.deepEqual(await deployed(appId), [2, 4, 7, 8, 10].map(sha));
+    assert.deepEqual(
+      await outcomesOf(appId),
+      'deployed unwatched deployed unwatched deployed deployed skipped deployed'.split(' '),
+    );
   });
 
   it('end with the newest commit of each app, deployed once, in a storm of deliveries', async () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
@@ -141,6 +141,24 @@ describe('what a push by git may take', { skip: needs('git') }, () => {
     commit(10);
     const { code, said } = await push();
     assert.equal(code, 0, said);
+  });
+
+  it('deploys only what changes something that the app watches', async () => {
+    await serve();
+    const git = { connectionId: null, repository: 'push', branch: 'main', path: null };
+    const watched = { ...git, watchPaths: ['src'] };
+    await f.ask(appId, { type: 'update', patch: { git: watched } });
+    commit(10);
+    await push();
+    await f.ask(appId, { type: 'update', patch: { autoDeploy: true } });
+    commit(10);
+    assert.match((await push()).said, /^remote: It changes nothing that the app watches\./m);
+    assert.equal(f.app(appId).latestDeploymentId, null);
+    mkdirSync(join(work, 'src'));
+    writeFileSync(join(work, 'src', 'a'), 'a');
+    commit(10);
+    assert.doesNotMatch((await push()).said, /It changes nothing/);
+    assert.notEqual(f.app(appId).latestDeploymentId, null);
   });
 
   it('ends with its time, and is not deployed', async () => {
