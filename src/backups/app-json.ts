@@ -32,6 +32,7 @@ const settings = z.object({
       branch: z.string(),
       path: text,
       watchPaths: z.array(z.string()).optional(),
+      submodules: z.literal(true).optional(),
     })
     .nullable(),
   image: text,

@@ -16,6 +16,7 @@ import type { GitRemote } from '../providers/provider.ts';
 import type { Repositories, Repository, SandboxOwner } from '../repositories/repository.ts';
 import type { GitCommit } from './commit.ts';
 import { remoteFlaw } from './remote-flaw.ts';
+import { type WholeTree, WholeTrees } from './whole-tree.ts';
 import { findBranch, type Link, packOf, type Tip } from './upload-pack.ts';
 
 export interface GitFetchOptions {
@@ -46,6 +47,8 @@ export interface FetchRequest extends SandboxOwner {
   branch: string;
   /** A folder of the repository; null: all of it. */
   path: string | null;
+  /** Whether submodules are fetched, too. */
+  submodules: boolean;
   /** The file that is written: a tar. */
   archive: string;
   /** Told before anything is unpacked. */
@@ -55,7 +58,7 @@ export interface FetchRequest extends SandboxOwner {
 }
 
 /** Of what was pushed to the app's own repository. */
-export type PushedRequest = Omit<FetchRequest, 'connectionId' | 'remote'>;
+export type PushedRequest = Omit<FetchRequest, 'connectionId' | 'remote' | 'submodules'>;
 
 export class GitFetch {
   readonly #options: GitFetchOptions;
@@ -98,7 +101,7 @@ export class GitFetch {
       const sha = await repository.tip(branch);
       if (sha === null)
         throw gitFailed(`Nothing was pushed to the branch ${plainLine(branch)} yet.`);
-      return this.#unpacked(repository, request, sha);
+      return this.#unpacked(repository, request, sha, () => Promise.resolve(null));
     });
   }
 
@@ -108,23 +111,35 @@ export class GitFetch {
     link: Link,
     tip: Tip,
   ): Promise<GitCommit> {
-    const { sha } = tip;
+    const { sha, version } = tip;
     await this.#makeRoom(repository);
     const list = await repository.answer(['for-each-ref', '--format=%(objectname)', keptRefs]);
     const have = list.split('\n').filter((one) => one !== '');
     if (!have.includes(sha)) await this.#receive(repository, link, tip, have);
-    return this.#unpacked(repository, request, sha);
+    const { submodules, path, say } = request;
+    const trees = new WholeTrees({
+      ...{ repository, link, submodules, say },
+      folder: path === null || path === '.' ? null : Buffer.from(path).toString('latin1'),
+      lfsBytesMax: this.#limits.treeBytes,
+      fetchCommit: async (from, one) => {
+        if (have.includes(one)) return;
+        await this.#receive(repository, from, { sha: one, version }, []);
+        have.push(one);
+      },
+    });
+    return this.#unpacked(repository, request, sha, () => trees.of(sha));
   }
 
   async #unpacked(
     repository: Repository,
     { path, archive, found, say }: PushedRequest,
     sha: string,
+    whole: () => Promise<WholeTree | null>,
   ): Promise<GitCommit> {
     const commit = parseCommit(sha, await repository.answer(['cat-file', 'commit', sha]));
     say(`Found ${sha.slice(0, 12)} ${plainLine(commit.message.split('\n')[0] ?? '')}`);
     await found(commit);
-    await this.#pack(repository, sha, path, archive);
+    await this.#pack(repository, (await whole()) ?? { sha, env: {} }, path, archive);
     return commit;
   }
 
@@ -154,14 +169,15 @@ export class GitFetch {
   /** Writes the files of a commit, as they are there: attributes neither leave out nor change any. */
   async #pack(
     repository: Repository,
-    sha: string,
+    { sha, env }: WholeTree,
     path: string | null,
     archive: string,
   ): Promise<void> {
     const tree = path === null || path === '.' ? `${sha}^{tree}` : `${sha}:${path}`;
-    if (path !== null) await checkFolder(repository, tree, path);
+    if (path !== null) await checkFolder(repository, tree, path, env);
     const { treeBytes } = this.#limits;
-    const files = repository.stream(['archive', '--format=tar', '--worktree-attributes', tree]);
+    const args = ['archive', '--format=tar', '--worktree-attributes', tree];
+    const files = repository.stream(args, null, env);
     const bounded = atMost(files, treeBytes, () =>
       gitFailed(`The files of the commit have more than ${sizeText(treeBytes)}.`),
     );
@@ -184,8 +200,13 @@ export class GitFetch {
 const keptRefs = 'refs/kept';
 const messageMaxChars = 4000;
 
-async function checkFolder(repository: Repository, tree: string, path: string): Promise<void> {
-  const kind = await repository.answer(['cat-file', '-t', tree]).catch(() => '');
+async function checkFolder(
+  repository: Repository,
+  tree: string,
+  path: string,
+  env: WholeTree['env'],
+): Promise<void> {
+  const kind = await repository.answer(['cat-file', '-t', tree], null, env).catch(() => '');
   if (kind.trim() !== 'tree') {
     throw gitFailed(`There is no folder ${plainLine(path)} in the repository.`);
   }

@@ -128,7 +128,6 @@ async function ask(
   const { http, remote, signal, silenceMs } = link;
   const { credentials } = remote;
   const base = remote.url.replace(/\/+$/, '');
-  const secret = credentials && `${credentials.username}:${credentials.secret}`;
   const headers = {
     'user-agent': agent,
     accept: `application/x-git-${kind}`,
@@ -137,7 +136,7 @@ async function ask(
       'content-type': 'application/x-git-upload-pack-request',
       'content-length': String(bytes.length),
     }),
-    ...(secret !== null && { authorization: `Basic ${Buffer.from(secret).toString('base64')}` }),
+    ...authorizationOf(remote),
   };
   let answer: IncomingMessage;
   try {
@@ -150,6 +149,13 @@ async function ask(
   if (answer.statusCode === 200 && type.startsWith(`application/x-git-${kind}`)) return answer;
   answer.destroy();
   throw gitFailed(refusalOf(answer, credentials !== null));
+}
+
+/** The header by which a connection is known. */
+export function authorizationOf({ credentials }: GitRemote): Record<string, string> {
+  if (credentials === null) return {};
+  const secret = Buffer.from(`${credentials.username}:${credentials.secret}`);
+  return { authorization: `Basic ${secret.toString('base64')}` };
 }
 
 function refusalOf({ statusCode: status = 0, headers }: IncomingMessage, hasOwn: boolean): string {
@@ -172,7 +178,7 @@ function placeOf(location: string | undefined): string {
   return ` ${plainLine(`to ${protocol}//${host}${path}: redirects are not followed`)}`;
 }
 
-function notReached({ remote, signal }: Link, error: unknown): unknown {
+export function notReached({ remote, signal }: Link, error: unknown): unknown {
   if (signal.aborted) return error;
   const host = URL.canParse(remote.url) ? new URL(remote.url).host : 'The address';
   if (error instanceof FetchRefused) {
@@ -213,7 +219,7 @@ async function* explained(packets: AsyncIterable<Packet>): AsyncGenerator<Packet
 }
 
 /** The bytes of an answer, as long as they come. */
-async function* timely(link: Link, answer: IncomingMessage): AsyncGenerator<Uint8Array> {
+export async function* timely(link: Link, answer: IncomingMessage): AsyncGenerator<Uint8Array> {
   const { silenceMs } = link;
   answer.setTimeout(silenceMs, () => answer.destroy(new SilenceError(silenceMs)));
   try {

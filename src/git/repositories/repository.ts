@@ -5,6 +5,7 @@
  *   <root>                     0711
  *   <root>/<name>              0710  ours, group of the repository's uid
  *   <root>/<name>/{repo,tmp}   0700  the repository's
+ *   <root>/<name>/beside       0700  objects and an index while the sandbox is open
  *
  * 1. Git runs as a workload of the runner: with the layers of isolation that builds have, under a uid that
  *    owns this repository alone, with bounded memory and time. It has no credentials, and is given none.
@@ -116,6 +117,7 @@ export class Repositories {
       await driver.remove(owner.job).catch((error: unknown) => {
         logger.warn({ workload: owner.job, err: error }, 'workload_not_removed');
       });
+      await removeTree(join(folders.top, 'beside'));
     }
   }
 
@@ -171,13 +173,13 @@ interface RepositoryFolders {
 export class Repository {
   readonly #driver: Pick<Driver, 'pipe'>;
   readonly #job: string;
-  readonly #folders: Pick<RepositoryFolders, 'repo' | 'uid'>;
+  readonly #folders: Pick<RepositoryFolders, 'top' | 'repo' | 'uid'>;
   readonly #signal: AbortSignal;
 
   constructor(
     driver: Pick<Driver, 'pipe'>,
     job: string,
-    folders: Pick<RepositoryFolders, 'repo' | 'uid'>,
+    folders: Pick<RepositoryFolders, 'top' | 'repo' | 'uid'>,
     signal: AbortSignal,
   ) {
     this.#driver = driver;
@@ -214,12 +216,27 @@ export class Repository {
     await this.init();
   }
 
+  /** Variables by which git has an empty index, and objects that are gone with the sandbox. */
+  async beside(): Promise<Record<string, string>> {
+    const { top, repo, uid } = this.#folders;
+    const folder = join(top, 'beside');
+    await removeTree(folder);
+    await makeTheirs(folder, uid);
+    return {
+      GIT_INDEX_FILE: join(folder, 'index'),
+      GIT_OBJECT_DIRECTORY: folder,
+      // In quotes it may hold a colon.
+      GIT_ALTERNATE_OBJECT_DIRECTORIES: JSON.stringify(join(repo, 'objects')),
+    };
+  }
+
   /** What git answers, in one piece. Rejects with GIT_FAILED. */
   async answer(
     args: readonly string[],
     input: AsyncIterable<Uint8Array> | null = null,
+    env: Readonly<Record<string, string>> = {},
   ): Promise<string> {
-    return (await this.bytes(args, input)).toString();
+    return (await this.bytes(args, input, env)).toString();
   }
 
   /** The commit of a branch; null: there is none. */
@@ -232,10 +249,11 @@ export class Repository {
   async bytes(
     args: readonly string[],
     input: AsyncIterable<Uint8Array> | null = null,
+    env: Readonly<Record<string, string>> = {},
   ): Promise<Buffer> {
     const chunks: Uint8Array[] = [];
     let bytes = 0;
-    for await (const chunk of this.stream(args, input)) {
+    for await (const chunk of this.stream(args, input, env)) {
       bytes += chunk.length;
       if (bytes > answerMaxBytes) throw gitFailed('Git answered with too much.');
       chunks.push(chunk);

@@ -35,6 +35,7 @@ const GitSourceInput = builder.inputType('GitSourceInput', {
     branch: t.string({ required: true }),
     path: t.string(),
     watchPaths: t.stringList(),
+    submodules: t.boolean(),
   }),
 });
 
@@ -198,10 +199,14 @@ interface GitArgs {
   branch: string;
   path?: string | null | undefined;
   watchPaths?: string[] | null | undefined;
+  submodules?: boolean | null | undefined;
 }
 
-function toGit({ connectionId, path, watchPaths, ...git }: GitArgs): GitSource {
-  const optional = { ...(watchPaths && { watchPaths }) };
+function toGit({ connectionId, path, watchPaths, submodules, ...git }: GitArgs): GitSource {
+  const optional = {
+    ...(watchPaths && { watchPaths }),
+    ...(submodules === true && { submodules }),
+  };
   return { ...git, connectionId: connectionId ?? null, path: path ?? null, ...optional };
 }
 

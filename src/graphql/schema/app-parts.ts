@@ -39,6 +39,10 @@ export const GitSourceType = builder.objectRef<GitSource>('GitSource').implement
       description: 'Only a push that changes one of these files and folders deploys; none: any does.',
       resolve: ({ watchPaths = [] }) => watchPaths,
     }),
+    submodules: t.boolean({
+      description: 'Whether submodules are fetched, too: from the host of the repository alone.',
+      resolve: ({ submodules = false }) => submodules,
+    }),
   }),
 });
 

@@ -21,6 +21,8 @@ export interface GitSource {
   path: string | null;
   /** Files and folders of the repository; only a push that changes one of them deploys. Absent: any does. */
   watchPaths?: string[];
+  /** Whether submodules are fetched, too; absent: they are not. */
+  submodules?: true;
 }
 
 export interface StoredUpload {

@@ -32,7 +32,8 @@ export async function fetchSource(work: BuildWork, git: GitSource): Promise<stri
     await reach(clock, signal, () => pushed(request));
     return archive;
   }
-  const from = { connectionId: git.connectionId, remote: remoteOf(app) };
+  const { connectionId, submodules = false } = git;
+  const from = { connectionId, submodules, remote: remoteOf(app) };
   await reach(clock, signal, () => fetch({ ...request, ...from }));
   return archive;
 }

@@ -56,9 +56,13 @@ function patchOf(core: AppCore, settings: AppJson['settings']): AppPatch {
   if (source === 'IMAGE' && settings.image !== null) patch.image = settings.image;
   if (source === 'COMPOSE' && settings.compose !== null) patch.compose = settings.compose;
   if (source === 'GIT' && settings.git !== null) {
-    const { watchPaths, ...place } = settings.git;
-    const watched = watchPaths === undefined ? {} : { watchPaths };
-    patch.git = { ...place, ...watched, connectionId: git?.connectionId ?? null };
+    const { watchPaths, submodules, ...place } = settings.git;
+    patch.git = {
+      ...place,
+      connectionId: git?.connectionId ?? null,
+      ...(watchPaths && { watchPaths }),
+      ...(submodules && { submodules }),
+    };
   }
   return patch;
 }

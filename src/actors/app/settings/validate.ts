@@ -127,6 +127,7 @@ export function checkGit(git: GitSource): GitSource {
     branch: checkBranch('git.branch', git.branch),
     path: checkRelativePath('git.path', git.path),
     ...checkWatchPaths(git.watchPaths ?? []),
+    ...(git.submodules === true && { submodules: true }),
   };
 }
 

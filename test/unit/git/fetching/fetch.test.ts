@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync, readFileSync, statSync, utimesSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, utimesSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -14,7 +16,7 @@ import { Repositories } from '../../../../src/git/repositories/repository.ts';
 import { AddressPolicy } from '../../../../src/lib/address-policy.ts';
 import { GuardedFetch } from '../../../../src/lib/guarded-fetch.ts';
 import { eventually } from '../../../support/eventually.ts';
-import { GitServer } from '../../../support/git-server.ts';
+import { git, GitServer } from '../../../support/git-server.ts';
 import { localPrograms } from '../../../support/local-programs.ts';
 import { needs } from '../../../support/programs.ts';
 import { noLog, tempDir } from '../../../support/runner.ts';
@@ -51,6 +53,7 @@ describe('GitFetch', { skip: needs('git') }, () => {
       remote: { url, credentials: null },
       branch: 'main',
       path: null,
+      submodules: false,
       archive: join(root, 'archive.tar'),
       found: () => Promise.resolve(),
       say: () => undefined,
@@ -133,6 +136,87 @@ describe('GitFetch', { skip: needs('git') }, () => {
     await all.fetch(request(url));
     await eventually('the others are gone', () => readdirSync(folder).length === 1);
     assert.ok(existsSync(join(folder, readdirSync(folder)[0] ?? '', 'repo', 'HEAD')));
+  });
+
+  const archived = (file: string): string =>
+    execFileSync('tar', ['-xOf', join(root, 'archive.tar'), file]).toString();
+
+  /** Puts the head of a repository into another one as a submodule. */
+  function link(into: string, path: string, name: string, url: string): void {
+    const work = join(server.folder, into);
+    const sha = git(join(server.folder, name), 'rev-parse', 'HEAD');
+    mkdirSync(join(work, path), { recursive: true });
+    git(work, 'update-index', '--add', '--cacheinfo', `160000,${sha},${path}`);
+    const modules = `[submodule "${path}"]\n\tpath = ${path}\n\turl = ${url}\n`;
+    server.commit(into, { '.gitmodules': modules });
+  }
+
+  it('fetches submodules where they are asked for, also those within, and of the same host alone', async () => {
+    server.create('leaf', { 'leaf.txt': 'leaf' });
+    server.create('lib', { 'lib.txt': 'lib' });
+    link('lib', 'deep/leaf', 'leaf', '../leaf.git');
+    const url = server.create('super', { 'app.txt': 'app' });
+    link('super', 'libs/lib', 'lib', `${server.url}/lib.git`);
+    server.login = 'bot:s3cret';
+    const remote = { url, credentials: { username: 'bot', secret: 's3cret' } };
+    const [plain, whole] = [{ remote }, { remote, submodules: true }];
+    await fetcher().fetch(request(url, plain));
+    assert.throws(() => archived('libs/lib/lib.txt'));
+    await fetcher().fetch(request(url, whole));
+    assert.equal(archived('libs/lib/lib.txt'), 'lib');
+    assert.equal(archived('libs/lib/deep/leaf/leaf.txt'), 'leaf');
+    assert.equal(archived('app.txt'), 'app');
+    const asked = server.requests.length;
+    await fetcher().fetch(request(url, { ...whole, path: 'libs/lib/deep' }));
+    assert.equal(archived('leaf/leaf.txt'), 'leaf');
+    assert.equal(server.requests.length, asked + 1, 'all of it is here');
+    server.login = null;
+    for (const elsewhere of ['https://git.example/lib.git', 'git@h:lib.git', 'file:///etc', '/etc']) {
+      link('super', 'libs/lib', 'lib', elsewhere);
+      const refused = fetcher().fetch(request(url, { submodules: true }));
+      await assert.rejects(refused, /The submodule libs\/lib is not fetched/, elsewhere);
+      await fetcher().fetch(request(url));
+    }
+    assert.ok(!readdirSync(join(root, 'git')).some((name) => existsSync(join(root, 'git', name, 'beside'))));
+  });
+
+  it('fetches files of Git LFS, of the same host alone, and no other than the commit names', async () => {
+    const content = 'large '.repeat(1000);
+    const oid = createHash('sha256').update(content).digest('hex');
+    const size = content.length;
+    const pointer = `version https://git-lfs.github.com/spec/v1\noid sha256:${oid}\nsize ${String(size)}\n`;
+    const url = server.create('lfs', { 'a/large.bin': pointer, 'small.bin': 'small' });
+    await fetcher().fetch(request(url));
+    assert.equal(archived('a/large.bin'), pointer, 'nobody said that it is one');
+    server.commit('lfs', { '.gitattributes': '*.bin filter=lfs diff=lfs merge=lfs -text\n' });
+    let [href, sent] = [`${server.url}/objects/${oid}`, content];
+    const headers: unknown[] = [];
+    server.answers.set('/lfs.git/info/lfs/objects/batch', (asked, response) => {
+      headers.push(asked.headers.authorization);
+      const actions = { download: { href, header: { Authorization: 'Other' } } };
+      response.end(JSON.stringify({ objects: [{ oid, size, actions }] }));
+    });
+    server.answers.set('/objects/', (asked, response) => {
+      headers.push(asked.headers.authorization);
+      response.end(sent);
+    });
+    const remote = { url, credentials: { username: 'bot', secret: 's3cret' } };
+    await fetcher().fetch(request(url, { remote, path: 'a' }));
+    assert.equal(archived('large.bin'), content);
+    const basic = `Basic ${Buffer.from('bot:s3cret').toString('base64')}`;
+    assert.deepEqual(headers, [basic, 'Other']);
+    for (const other of [`${content.slice(1)}x`, content.slice(1), `${content}x`]) {
+      sent = other;
+      await assert.rejects(fetcher().fetch(request(url)), /another file of Git LFS/);
+    }
+    await assert.rejects(fetcher({ treeBytes: 5_000 }).fetch(request(url)), /too many, or too large/);
+    href = 'https://elsewhere.example/object';
+    const lines: string[] = [];
+    await fetcher().fetch(request(url, { say: (line) => lines.push(line) }));
+    assert.equal(archived('a/large.bin'), pointer);
+    assert.match(lines.join('\n'), /^1 of the files of Git LFS lie on another host/m);
+    server.answers.clear();
+    await assert.rejects(fetcher().fetch(request(url)), /status 404 for files of Git LFS/);
   });
 
   it('refuses addresses that are none of https', async () => {
