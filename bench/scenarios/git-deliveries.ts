@@ -75,7 +75,10 @@ async function connect(ours: Gangway, round: number): Promise<Connection> {
     const { createApp } = await ours.graphql<{ createApp: { id: string } }>(
       `mutation ($name: String!, $git: GitSourceInput!) {
         createApp(input: {name: $name, source: GIT, git: $git}) { id } }`,
-      { name: `Shop ${round} ${i}`, git: { connectionId, repository: `acme/shop-${i}`, branch: 'main' } },
+      {
+        name: `Shop ${round} ${i}`,
+        git: { connectionId, repository: `acme/shop-${i}`, branch: 'main' },
+      },
     );
     appIds.push(createApp.id);
   }

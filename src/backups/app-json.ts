@@ -56,8 +56,10 @@ const appJson = z.object({
 export type AppJson = z.infer<typeof appJson>;
 export type AppJsonVariable = AppJson['env'][number];
 
-function withoutConnection({ connectionId: _own, ...place }: Readonly<GitSource>) {
-  return place;
+/** Its connection is the instance's own. */
+function placeOf({ repository, branch, path, watchPaths, submodules }: Readonly<GitSource>) {
+  const optional = { ...(watchPaths && { watchPaths }), ...(submodules && { submodules }) };
+  return { repository, branch, path, ...optional };
 }
 
 /** `env`: with null for the values that the artifact is not to tell. */
@@ -66,9 +68,7 @@ export function writeAppJson(
   env: readonly { key: string; value: string | null; isSecret: boolean; targets: EnvTarget[] }[],
 ): Buffer {
   const { source, build, resources, git, image, compose, previewBranches, autoDeploy } = app;
-  // Its connection is the instance's own.
-  const place = git && withoutConnection(git);
-  const own = { source, build, resources, git: place, image, compose };
+  const own = { source, build, resources, git: git && placeOf(git), image, compose };
   const json: AppJson = {
     version: 1,
     settings: { ...own, previewBranches, autoDeploy },

@@ -86,9 +86,17 @@ export function run(name: string, bench: ProviderBench): void {
       const files = provider.kind === 'bitbucket' ? null : ['src/tax.ts', 'src/price.ts'];
       assert.deepEqual(onePush('push').files, files);
       const commits = Array.isArray(body['commits']) ? (body['commits'] as object[]) : [];
-      const odd = [[], [...commits, { id: cartBefore }], [...commits, { ...commits[0], added: [1] }]];
+      const odd = [
+        [],
+        [...commits, { id: cartBefore }],
+        [...commits, { ...commits[0], added: [1] }],
+      ];
       for (const list of odd) {
-        const change = { commits: list, total_commits: list.length, total_commits_count: list.length };
+        const change = {
+          commits: list,
+          total_commits: list.length,
+          total_commits_count: list.length,
+        };
         assert.equal(pushesOf('push', change)[0]?.files, null);
       }
       const more = { total_commits: 30, total_commits_count: 30 };

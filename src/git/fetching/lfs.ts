@@ -95,7 +95,10 @@ function placeOf({ remote }: Link, told: Readonly<Record<string, unknown>> | und
   );
   const headers = Object.fromEntries(given.map(([name, value]) => [name.toLowerCase(), value]));
   const { authorization } = headers;
-  return { href, headers: authorization === undefined ? authorizationOf(remote) : { authorization } };
+  return {
+    href,
+    headers: authorization === undefined ? authorizationOf(remote) : { authorization },
+  };
 }
 
 async function send(

@@ -16,7 +16,9 @@ export async function submodulesOf(
   remote: GitRemote,
 ): Promise<RemoteAt> {
   const blob = `${sha}:.gitmodules`;
-  const list = (await repository.bytes(['config', '--blob', blob, '-z', '--list'])).toString('latin1');
+  const list = (await repository.bytes(['config', '--blob', blob, '-z', '--list'])).toString(
+    'latin1',
+  );
   const byName = new Map<string, { path?: string; url?: string }>();
   for (const setting of list.split('\0')) {
     const [, name = '', key = '', value = ''] =

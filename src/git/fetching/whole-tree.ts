@@ -84,7 +84,8 @@ export class WholeTrees {
       if (file.mode === gitlink) {
         // It may hold the app's folder.
         const path = `${prefix}${file.path}/`;
-        if (this.#isWanted(path) || `${this.#options.folder ?? ''}/`.startsWith(path)) links.push(file);
+        if (this.#isWanted(path) || `${this.#options.folder ?? ''}/`.startsWith(path))
+          links.push(file);
       } else if (!file.mode.startsWith('100')) continue;
       else if (/(^|\/)\.gitattributes$/.test(file.path)) attributes.push(file);
       else if (isSmall(file) && this.#isWanted(prefix + file.path)) small.push(file);
@@ -193,7 +194,7 @@ function shown(path: string): string {
   return plainLine(Buffer.from(path, 'latin1').toString());
 }
 
-// eslint-disable-next-line @typescript-eslint/require-await -- It is what a program's input is made of.
 async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes;
+  await Promise.resolve();
 }

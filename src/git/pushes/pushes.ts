@@ -80,7 +80,10 @@ export class GitPushes {
     await repository.answer(['gc', '--quiet', '--prune=now']);
     if ((await repository.packs()).bytes < keptBytes) return;
     const size = `${String(keptBytes / 1024 ** 2)} MiB`;
-    throw new ServiceError('PAYLOAD_TOO_LARGE', `The repository of the app has ${size}, which is all it may.`);
+    throw new ServiceError(
+      'PAYLOAD_TOO_LARGE',
+      `The repository of the app has ${size}, which is all it may.`,
+    );
   }
 }
 

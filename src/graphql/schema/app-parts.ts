@@ -36,7 +36,8 @@ export const GitSourceType = builder.objectRef<GitSource>('GitSource').implement
     branch: t.exposeString('branch'),
     path: t.exposeString('path', { nullable: true }),
     watchPaths: t.stringList({
-      description: 'Only a push that changes one of these files and folders deploys; none: any does.',
+      description:
+        'Only a push that changes one of these files and folders deploys; none: any does.',
       resolve: ({ watchPaths = [] }) => watchPaths,
     }),
     submodules: t.boolean({

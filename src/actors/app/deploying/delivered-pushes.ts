@@ -140,7 +140,11 @@ function placeOutcome({ git }: AppRecord, delivery: Delivery): GitOutcome | null
 }
 
 /** Whether the app has all that was there before the delivery, but for what it does not watch. */
-function isNext({ before }: Delivery, wantedSha: string | null, last: Delivery | undefined): boolean {
+function isNext(
+  { before }: Delivery,
+  wantedSha: string | null,
+  last: Delivery | undefined,
+): boolean {
   if (before === wantedSha) return true;
   return before === last?.commitSha && carried.has(last.outcome);
 }

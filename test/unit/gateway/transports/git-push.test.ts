@@ -35,9 +35,7 @@ describe('what a push by git may take', { skip: needs('git') }, () => {
     const root = join(f.root, 'pushed');
     const repositories = new Repositories({ root, driver, uids: null, logger: noLog });
     const parts = { reader: f.store, clock: systemClock, pushesRoot: join(f.root, 'pushes') };
-    f.runtime().register(
-      pushDefinition({ ...parts, pushes: new GitPushes(repositories, limits) }),
-    );
+    f.runtime().register(pushDefinition({ ...parts, pushes: new GitPushes(repositories, limits) }));
     gateway = await startGateway(
       gitPushRoutes({
         ...{ ...parts, actors: f.runtime(), bulk, limits, logger: noLog },

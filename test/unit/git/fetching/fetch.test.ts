@@ -169,15 +169,22 @@ describe('GitFetch', { skip: needs('git') }, () => {
     const asked = server.requests.length;
     await fetcher().fetch(request(url, { ...whole, path: 'libs/lib/deep' }));
     assert.equal(archived('leaf/leaf.txt'), 'leaf');
-    assert.equal(server.requests.length, asked + 1, 'all of it is here');
+    assert.equal(server.requests.length, asked + 2, 'it is asked for its branch alone');
     server.login = null;
-    for (const elsewhere of ['https://git.example/lib.git', 'git@h:lib.git', 'file:///etc', '/etc']) {
+    for (const elsewhere of [
+      'https://git.example/lib.git',
+      'git@h:lib.git',
+      'file:///etc',
+      '/etc',
+    ]) {
       link('super', 'libs/lib', 'lib', elsewhere);
       const refused = fetcher().fetch(request(url, { submodules: true }));
       await assert.rejects(refused, /The submodule libs\/lib is not fetched/, elsewhere);
       await fetcher().fetch(request(url));
     }
-    assert.ok(!readdirSync(join(root, 'git')).some((name) => existsSync(join(root, 'git', name, 'beside'))));
+    assert.ok(
+      !readdirSync(join(root, 'git')).some((name) => existsSync(join(root, 'git', name, 'beside'))),
+    );
   });
 
   it('fetches files of Git LFS, of the same host alone, and no other than the commit names', async () => {
@@ -209,7 +216,10 @@ describe('GitFetch', { skip: needs('git') }, () => {
       sent = other;
       await assert.rejects(fetcher().fetch(request(url)), /another file of Git LFS/);
     }
-    await assert.rejects(fetcher({ treeBytes: 5_000 }).fetch(request(url)), /too many, or too large/);
+    await assert.rejects(
+      fetcher({ treeBytes: 5_000 }).fetch(request(url)),
+      /too many, or too large/,
+    );
     href = 'https://elsewhere.example/object';
     const lines: string[] = [];
     await fetcher().fetch(request(url, { say: (line) => lines.push(line) }));
