@@ -4,7 +4,7 @@
  */
 import { createHmac } from 'node:crypto';
 import { holdBuilds } from '../deploy.ts';
-import type { Bench, Gangway, Scenario } from '../harness.ts';
+import type { Gangway, Scenario } from '../harness.ts';
 import { openLoop, openLoopNote, type OpenResult } from '../load/open-loop.ts';
 import type { PacedCall } from '../load/paced.ts';
 import { row } from '../model.ts';
