@@ -156,7 +156,7 @@ describe('operations', () => {
     reply = appRecord('app_new', 'team_a');
     const made =
       await run(`mutation { createApp(input: { name: "Shop", source: GIT, folderId: "fld_1",
-      git: { repository: "a/b", branch: "main" }, build: { port: 80 }, resources: { memoryMb: 64 },
+      git: { repository: "push", branch: "main", watchPaths: ["src"], submodules: true }, build: { port: 80 }, resources: { memoryMb: 64 },
       env: [{ key: "A", value: "1", isSecret: false, targets: [preview] }, { key: "B", value: "2" }] }) { id slug } }`);
     assert.deepEqual(made.data, { createApp: { id: 'app_new', slug: 'app-new' } });
     assert.equal(sent[0]!.to, 'team:team_a');
@@ -170,7 +170,10 @@ describe('operations', () => {
         source: 'GIT',
         folderId: 'fld_1',
         serverId: null,
-        git: { connectionId: null, repository: 'a/b', branch: 'main', path: null },
+        git: {
+          ...{ connectionId: null, repository: 'push', branch: 'main', path: null },
+          ...{ watchPaths: ['src'], submodules: true },
+        },
         image: null,
         compose: null,
         build: { port: 80 },

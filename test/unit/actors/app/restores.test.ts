@@ -62,6 +62,18 @@ describe('restores of an app', () => {
       place.store.list(tables.env, 'app', [appId]).map(({ key, value }) => [key, value]),
     );
 
+  it('brings back what of a repository is watched and fetched', async () => {
+    const repository = 'https://git.example/acme/shop.git';
+    const git = { connectionId: null, repository, branch: 'main', path: null };
+    const whole = { ...git, watchPaths: ['src'], submodules: true as const };
+    appId = (await place.create({ name: 'Shop', source: 'GIT', git: whole })).id;
+    const artifact = forged(() => undefined);
+    await place.ask(appId, { type: 'update', patch: { git } });
+    assert.deepEqual(place.app(appId).git, git);
+    assert.equal((await ended(await begin(artifact, all))).status, 'success');
+    assert.deepEqual(place.app(appId).git, whole);
+  });
+
   it('let the deployment that is under way end, and hold those that are asked for', async () => {
     const held = Promise.withResolvers<undefined>();
     place.source.held = held.promise;
