@@ -86,7 +86,7 @@ const depthMax = 3;
 // prettier-ignore
 const tellableTexts: ReadonlySet<string> = new Set([
   'name', 'email', 'slug', 'key', 'source', 'capabilities', 'targets', 'engine', 'version', 'kind', 'cron',
-  'timezone', 'provider', 'label', 'host', 'repository', 'branch', 'previewBranches', 'healthPath',
+  'timezone', 'provider', 'label', 'host', 'repository', 'branch', 'previewBranches', 'watchPaths', 'healthPath',
   'outputDir', 'dockerfile', 'nodeVersion', 'publicUrl', 'bucket', 'region', 'expiresAt', 'org',
 ]);
 
