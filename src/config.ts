@@ -57,6 +57,8 @@ const parsers = {
   trustedProxies: networks,
   /** Where our own requests may go besides public addresses. */
   privateNetworks: networks,
+  /** Where GitHub is: its public one, or a GitHub Enterprise. */
+  githubUrl: httpUrl,
   /** Besides the folder in the data directory: where folders of backups may be. */
   backupRoots: folders,
   logLevel: oneOf('debug', 'info', 'warn', 'error', 'fatal', 'silent'),

@@ -9,6 +9,7 @@
  */
 import type { ConsoleCommands } from '../consoles/commands.ts';
 import type { ListRepositories } from '../actors/git/connection.ts';
+import type { GithubConnects } from '../actors/git/github-connects.ts';
 import type { Actors } from '../actors/runtime/actor.ts';
 import type { LogStreams } from '../logs/live/log-streams.ts';
 import type { Accounts } from '../auth/sign-in/accounts.ts';
@@ -99,6 +100,8 @@ export interface WriteSide {
   readonly commands?: Pick<ConsoleCommands, 'run'>;
   /** Asks git providers for their repositories; absent in tests that look at other things. */
   readonly repositories?: ListRepositories;
+  /** Connects teams to GitHub; absent in tests that look at other things. */
+  readonly github?: Pick<GithubConnects, 'start'>;
 }
 
 /** What there is to follow; the hub behind it is `live/watchers.ts`. */

@@ -5,7 +5,7 @@
  *    of them.
  * 2. Only https is used; plain http only where all addresses are in networks that the operator admits.
  * 3. No redirect is followed: the caller gets it as the answer.
- * 4. Size and time of `get` are bounded; who uses `send` bounds the body of the answer.
+ * 4. Size and time of `get` and `post` are bounded; who uses `send` bounds the body of the answer.
  */
 import type { LookupAddress } from 'node:dns';
 import { lookup } from 'node:dns/promises';
@@ -66,11 +66,23 @@ export class GuardedFetch {
   }
 
   /** Rejects with FetchRefused, whatever went wrong. */
-  async get(address: string, options: GuardedRequest): Promise<GuardedAnswer> {
-    const { timeoutMs, maxBytes, headers = {} } = options;
+  get(address: string, options: GuardedRequest): Promise<GuardedAnswer> {
+    return this.#bounded(address, options, { method: 'GET' });
+  }
+
+  /** Rejects with FetchRefused, whatever went wrong. */
+  post(address: string, body: Uint8Array, options: GuardedRequest): Promise<GuardedAnswer> {
+    return this.#bounded(address, options, { method: 'POST', body });
+  }
+
+  async #bounded(
+    address: string,
+    { timeoutMs, maxBytes, headers = {} }: GuardedRequest,
+    request: Pick<GuardedSend, 'method' | 'body'>,
+  ): Promise<GuardedAnswer> {
     const late = AbortSignal.timeout(timeoutMs);
     try {
-      const response = await this.send(address, { method: 'GET', headers, signal: late });
+      const response = await this.send(address, { ...request, headers, signal: late });
       const body = await gather(response, maxBytes);
       return { status: response.statusCode ?? 0, headers: response.headers, body };
     } catch (error) {

@@ -16,6 +16,8 @@ import { engines } from '../actors/database/engines/engines.ts';
 import { destinationActorDefinition } from '../actors/destination/actor.ts';
 import { edgeDefinition } from '../actors/edge/edge-actor.ts';
 import { gitDefinition } from '../actors/git/actor.ts';
+import { CommitStatuses } from '../actors/git/commit-statuses.ts';
+import type { GithubConnections } from '../actors/git/github-connections.ts';
 import { instanceActorDefinition } from '../actors/instance/actor.ts';
 import { pushDefinition } from '../actors/push/actor.ts';
 import type { RestoreDeps } from '../actors/restore/deps.ts';
@@ -61,6 +63,7 @@ export interface ActorParts {
   backups: Omit<BackupDeps, 'sourceOf'>;
   /** The way to addresses that callers name. */
   fetch: GuardedFetch;
+  github: GithubConnections;
   /** Prepares the tools that programs of the machine need. */
   prepareTools: () => Promise<void>;
 }
@@ -164,19 +167,29 @@ interface GitParts {
 }
 
 function gitParts(parts: ActorParts): GitParts {
-  const { appsRoot, host: driver, fetch: http, logger, reader, secrets } = parts;
+  const { appsRoot, host: driver, fetch: http, logger, reader, secrets, github } = parts;
   const uids = appsRoot.perAppUid ? gitUids : null;
   const within = (folder: string): Repositories =>
     new Repositories({ root: join(appsRoot.appsRoot, folder), driver, uids, logger });
   const pushed = within('git-pushed');
   const git = new GitFetch({ http, repositories: within('git'), pushed, logger });
   const pushes = new GitPushes(pushed);
+  const statuses = new CommitStatuses(parts);
   const deps: GitDeps = {
-    fetch: (request) => git.fetch(request),
+    fetch: async (request) => {
+      try {
+        return await git.fetch(request);
+      } catch (error) {
+        // Its token may have been revoked.
+        if (request.connectionId !== null) github.forget(request.connectionId);
+        throw error;
+      }
+    },
     pushed: (request) => git.pushed(request),
     forget: (appId) => pushes.forget(appId),
-    remoteOf: (app) => remoteOf({ reader, secrets }, app),
-    flawOf: (remote) => remoteFlaw(remote, http),
+    remoteOf: (app) => remoteOf({ reader, secrets, github }, app),
+    flawOf: (url) => remoteFlaw(url, http),
+    tellStatus: (app, deployment) => statuses.tell(app, deployment),
   };
   return { deps, pushes };
 }

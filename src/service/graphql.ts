@@ -1,6 +1,7 @@
 /** Owns how GraphQL is put together in a serving Gangway. */
 import type { ConsoleCommands } from '../consoles/commands.ts';
 import type { ListRepositories } from '../actors/git/connection.ts';
+import type { GithubConnects } from '../actors/git/github-connects.ts';
 import { localServerId } from '../actors/workload/deps.ts';
 import type { Accounts } from '../auth/sign-in/accounts.ts';
 import { webhookKeyPurpose } from '../git/deliveries/webhook-token.ts';
@@ -20,6 +21,8 @@ export interface ServeGraphqlOptions {
   commands?: ConsoleCommands;
   /** Asks git providers for their repositories. */
   repositories?: ListRepositories;
+  /** Connects teams to GitHub. */
+  github?: GithubConnects;
   /** Runs mutations where the actors are, when they are on another thread. */
   mutations?: MutationDoor;
 }
@@ -40,6 +43,7 @@ export function serveGraphql(core: Core, options: ServeGraphqlOptions): Graphql 
       audit: core.audit,
       ...(options.commands && { commands: options.commands }),
       ...(options.repositories && { repositories: options.repositories }),
+      ...(options.github && { github: options.github }),
     },
     live: { journal: store, streams, authenticator: core.authenticator, clock: systemClock },
     ...(options.mutations && { mutations: options.mutations }),

@@ -3,6 +3,8 @@
  * memory, and the routes that need them.
  */
 import { join } from 'node:path';
+import type { GithubConnections } from '../actors/git/github-connections.ts';
+import type { GithubConnects } from '../actors/git/github-connects.ts';
 import type { Accounts } from '../auth/sign-in/accounts.ts';
 import { createOAuth } from '../auth/oauth/oauth.ts';
 import { authorize, capabilitiesIn, teamIdsOf } from '../auth/rights/authorize.ts';
@@ -11,6 +13,7 @@ import { newSetupCode } from '../auth/sign-in/typed-codes.ts';
 import type { Route } from '../gateway/transport.ts';
 import type { Metrics } from '../gateway/metrics.ts';
 import { consolePageRoutes } from '../gateway/transports/console-pages.ts';
+import { githubConnectRoutes } from '../gateway/transports/github-connect.ts';
 import { inviteRoutes } from '../gateway/transports/invite.ts';
 import { loginRoutes } from '../gateway/transports/login.ts';
 import { connectRoutes } from '../gateway/transports/mcp-connect.ts';
@@ -28,6 +31,15 @@ import { tables } from '../store/records/tables.ts';
 
 const registrationsPerHour = 10;
 
+export interface HomeOptions {
+  core: Core;
+  metrics: Metrics;
+  fetch: GuardedFetch;
+  github: { connects: GithubConnects; connections: GithubConnections };
+  /** Of the page that sets it up. */
+  warnings: () => string[];
+}
+
 export class Home {
   /** Null for an instance that is set up. */
   readonly setupCode: string | null;
@@ -38,15 +50,15 @@ export class Home {
   readonly #oauth;
   #accounts: Promise<Accounts> | null = null;
 
-  /** `warnings`: of the page that sets it up. */
-  constructor(core: Core, metrics: Metrics, fetch: GuardedFetch, warnings: () => string[]) {
+  constructor(options: HomeOptions) {
+    const { core } = options;
     this.#core = core;
     this.setupCode = core.needsSetup() ? newSetupCode() : null;
     const { logger: log, ground } = core;
     const { store: reader, actors } = ground;
     this.reads = new McpReads({ actors, reader, clock: systemClock, log });
-    this.#oauth = this.#createOAuth(fetch);
-    this.routes = [...this.#routes(metrics, warnings), ...this.#oauthRoutes()];
+    this.#oauth = this.#createOAuth(options.fetch);
+    this.routes = [...this.#routes(options), ...this.#oauthRoutes()];
   }
 
   readonly accounts = (): Promise<Accounts> => (this.#accounts ??= this.#createAccounts());
@@ -55,7 +67,7 @@ export class Home {
     this.#oauth.close();
   }
 
-  #routes(metrics: Metrics, warnings: () => string[]): Route[] {
+  #routes({ metrics, warnings, github }: HomeOptions): Route[] {
     const { accounts } = this;
     const { config, ground, callers, accountReads, needsSetup, publicUrl } = this.#core;
     const { store, actors, causes } = ground;
@@ -82,6 +94,9 @@ export class Home {
       ...inviteRoutes({ accounts, accountReads, callers }),
       ...connectRoutes({ reader: store, actors, causes, callers, publicUrl }),
       ...consolePageRoutes({ reader: store, callers }),
+      ...githubConnectRoutes({
+        ...{ reader: store, callers, connects: github.connects, github: github.connections },
+      }),
     ];
   }
 

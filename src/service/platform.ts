@@ -10,6 +10,7 @@ import { activityLog } from '../actors/activity/protocol.ts';
 import { recordActivity } from '../actors/activity/record.ts';
 import { storeReferences } from '../actors/app/settings/stored-references.ts';
 import { Leftovers } from '../actors/destination/leftovers.ts';
+import { GithubConnections } from '../actors/git/github-connections.ts';
 import { wakeDeliveries } from '../actors/git/wake.ts';
 import { wakeRestores } from '../actors/restore/wake.ts';
 import { WorkloadWatch } from '../actors/workload/watch.ts';
@@ -127,6 +128,7 @@ export class Platform {
   readonly bulk: BulkPool;
   /** The way to addresses that callers name. */
   readonly fetch: GuardedFetch;
+  readonly github: GithubConnections;
   /** The gateway's. Until it listens, this is the configured one. */
   port: number;
   readonly folders: DataFolders;
@@ -184,6 +186,7 @@ export class Platform {
     this.#sampler = new UsageSampler({ driver, writer: samples, clock, logger });
     const { secrets, fetch } = this;
     const common = { config, reader: store, clock, logger, secrets, fetch };
+    this.github = new GithubConnections(common);
     this.#backups = new BackupParts(common);
     const { writing } = this.#backups;
     this.#leftovers = new Leftovers({
@@ -191,7 +194,14 @@ export class Platform {
     });
     registerActors(actors, {
       ...{ config, clock, logger, driver, host: parts.host, streams, reader: store },
-      ...{ secrets, fetch, bulk: this.bulk, folders: this.folders, appsRoot: this.appsRoot },
+      ...{
+        secrets,
+        fetch,
+        github: this.github,
+        bulk: this.bulk,
+        folders: this.folders,
+        appsRoot: this.appsRoot,
+      },
       backups: this.#backups.deps,
       prepareTools: () => this.#tools(),
     });

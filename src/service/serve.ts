@@ -24,6 +24,7 @@ import { serveGraphql } from './graphql.ts';
 import { serveConsoles, type ServedConsoles } from './consoles.ts';
 import { PanelExposure, sharesSite } from './panel-exposure.ts';
 import { repositoryLists } from '../actors/git/connection.ts';
+import { GithubConnects } from '../actors/git/github-connects.ts';
 import { Home } from './home.ts';
 import { LogOutput, newLogger, wantsAccessLines } from './log-output.ts';
 import { stopOnSignals } from './signals.ts';
@@ -115,9 +116,16 @@ class Service {
     const { driver } = platform;
     const trustsProxies = config.trustedProxies.length > 0;
     this.exposure = new PanelExposure({ driver, publicUrl, trustsProxies, logger });
-    this.#home = new Home(this.#core, metrics, platform.fetch, () =>
-      [this.exposure, platform.isolation].flatMap((one) => one.warning() ?? []),
-    );
+    const { fetch, store: reader, actors } = platform;
+    const { githubUrl } = config;
+    const github = new GithubConnects({
+      ...{ reader, actors, clock: systemClock, fetch, githubUrl, publicUrl },
+    });
+    this.#home = new Home({
+      ...{ core: this.#core, metrics, fetch },
+      github: { connects: github, connections: platform.github },
+      warnings: () => [this.exposure, platform.isolation].flatMap((one) => one.warning() ?? []),
+    });
     this.#consoles = serveConsoles(this.#core, platform);
     metrics.register(() => [consoleFamily(this.#consoles)]);
     this.#graphql = serveGraphql(this.#core, {
@@ -126,7 +134,9 @@ class Service {
         reader: platform.store,
         secrets: platform.secrets,
         fetch: platform.fetch,
+        github: platform.github,
       }),
+      github,
       accounts: this.#home.accounts,
       queryThreads: config.queryThreads,
     });

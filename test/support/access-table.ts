@@ -293,6 +293,7 @@ export const fields: readonly FieldLine[] = [
   { field: 'Query.gitRepositories', need: 'manage_git', on: 'team', fresh: connectionMade, ask: () => 'gitRepositories(connectionId: "$fresh") { fullName }' },
   { field: 'Query.gitDeliveries', need: 'view_activity', on: 'thing', ask: ({ things }) => `gitDeliveries(appId: "${things.appId}") { id }` },
   { field: 'Mutation.connectGitProvider', need: 'manage_git', on: 'team', ask: ({ unique }) => `connectGitProvider(input: { provider: "generic", label: "${unique}", baseUrl: "https://git.example.com" }) { id }` },
+  { field: 'Mutation.startGithubConnect', need: 'manage_git', on: 'team', tokens: 'FORBIDDEN', ask: () => 'startGithubConnect(org: "acme") { state }' },
   { field: 'Mutation.removeGitConnection', need: 'manage_git', on: 'team', fresh: connectionMade, ask: () => 'removeGitConnection(id: "$fresh")' },
   { field: 'Mutation.replayGitDelivery', need: 'signedIn', on: 'none', past: 'NOT_FOUND', ask: () => 'replayGitDelivery(id: "dlv_none") { id }' },
 
@@ -383,6 +384,8 @@ export const routes: readonly RouteLine[] = [
   { route: 'GET /connect', takes: 'anything', need: 'anybody', on: 'none', past: [200, 303], tokens: '403 FORBIDDEN', path: () => '/connect' },
   { route: 'POST /connect', takes: 'cookie', need: 'manage_team', on: 'team', past: 303, headers: form, body: 'enabled=true', path: ({ place }) => `/connect?team=${place.teamId}` },
   { route: 'GET /connect/assets/:file', takes: 'anything', need: 'anybody', on: 'none', past: 404, path: () => '/connect/assets/none.js' },
+  { route: 'GET /api/github/callback', takes: 'anything', need: 'anybody', on: 'none', past: [400, 401], tokens: '403 FORBIDDEN', path: () => '/api/github/callback?code=none&state=none' },
+  { route: 'GET /api/github/setup', takes: 'anything', need: 'anybody', on: 'none', past: [303, 404], tokens: '403 FORBIDDEN', path: () => '/api/github/setup?installation_id=1' },
   { route: 'GET /console', takes: 'anything', need: 'anybody', on: 'none', past: [200, 303], tokens: '403 FORBIDDEN', path: () => '/console' },
   { route: 'GET /console/assets/:file', takes: 'anything', need: 'anybody', on: 'none', past: 404, path: () => '/console/assets/none.js' },
   // The OAuth provider: what is sent here is of no use, and nobody is told more than that.

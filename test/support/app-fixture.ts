@@ -67,6 +67,8 @@ export interface FixtureOptions {
   check?: AppDeps['check'];
   /** What is fetched by git; `source` says what it holds. */
   fetch?: AppDeps['git']['fetch'];
+  /** What becomes of commits. */
+  tellStatus?: AppDeps['git']['tellStatus'];
   /** Makes it a driver of containers. */
   images?: ScriptedImages;
   /** Actors beyond which idle ones are passivated at once. */
@@ -226,8 +228,9 @@ export async function appFixture(fixture: FixtureOptions = {}): Promise<AppFixtu
         fetch: fixture.fetch ?? (() => Promise.reject(new Error('nothing is fetched here'))),
         pushed: () => Promise.reject(new Error('nothing is pushed here')),
         forget: () => Promise.resolve(),
-        remoteOf: (app) => remoteOf({ reader: store, secrets: plainSecrets }, app),
-        flawOf: (remote) => remoteFlaw(remote, publicFetch),
+        remoteOf: (app) => remoteOf({ reader: store, secrets: plainSecrets, github }, app),
+        flawOf: (url) => remoteFlaw(url, publicFetch),
+        tellStatus: (app, deployment) => fixture.tellStatus?.(app, deployment),
       },
       check: fixture.check ?? (() => Promise.resolve(null)),
     };
@@ -288,6 +291,8 @@ export async function appFixture(fixture: FixtureOptions = {}): Promise<AppFixtu
   };
   return self;
 }
+
+const github = { token: () => Promise.reject(new Error('nobody asks GitHub here')) };
 
 const newApp: NewApp = {
   teamId: 'team_1',

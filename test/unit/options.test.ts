@@ -59,6 +59,10 @@ const proofs: Record<keyof Config, [file: string, title: string]> = {
     'scenario/oauth-refusals.test.ts',
     'connect a client by its address, once somebody signed in asks for it',
   ],
+  githubUrl: [
+    'scenario/github.test.ts',
+    'githubUrl is where an App is made, whose pushes are live and told at the commit',
+  ],
   backupRoots: [
     'scenario/destinations.test.ts',
     'backupRoots names the folders besides our own in which backups may be',

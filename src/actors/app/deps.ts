@@ -2,7 +2,7 @@
 import type { BulkPool } from '../../archives/receiving/bulk-pool.ts';
 import type { GitFetch } from '../../git/fetching/fetch.ts';
 import type { GitRemote } from '../../git/providers/provider.ts';
-import type { AppRecord } from '../../store/records/records.ts';
+import type { AppRecord, DeploymentRecord } from '../../store/records/records.ts';
 import type { BuildQueue } from './deploying/build-queue.ts';
 import type { BaseImages } from './build/plan.ts';
 import { type Bounds, trashMs, type WorkloadDeps, type WorkloadOptions } from '../workload/deps.ts';
@@ -58,10 +58,12 @@ export interface GitDeps {
   pushed: GitFetch['pushed'];
   /** Removes the repository that people pushed to. */
   forget: (appId: string) => Promise<void>;
-  /** Where an app with source GIT is fetched from. Throws NOT_DEPLOYABLE: its connection is gone. */
-  remoteOf: (app: Pick<AppRecord, 'git' | 'teamId'>) => GitRemote;
-  /** Why nothing can be fetched from there, for people; null: nothing is known against it. */
-  flawOf: (remote: GitRemote) => string | null;
+  /** Where an app with source GIT is fetched from. Rejects with NOT_DEPLOYABLE and GIT_PROVIDER_FAILED. */
+  remoteOf: (app: Readonly<AppRecord>) => Promise<GitRemote>;
+  /** Why nothing can be fetched from an address, for people; null: nothing is known against it. */
+  flawOf: (url: string) => string | null;
+  /** Tells the provider what becomes of a commit. Nobody waits for it, and it never throws. */
+  tellStatus: (app: Readonly<AppRecord>, deployment: Readonly<DeploymentRecord>) => void;
 }
 
 export interface AppDeps extends WorkloadDeps {

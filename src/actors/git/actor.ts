@@ -5,15 +5,21 @@
 import { webhookHash, webhookToken } from '../../git/deliveries/webhook-token.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { GuardedFetch } from '../../lib/guarded-fetch.ts';
+import { shownText } from '../../lib/names.ts';
 import type { GitConnectionRecord } from '../../store/records/records.ts';
 import { insert, removeAll, take } from '../../store/records/table.ts';
 import { tables } from '../../store/records/tables.ts';
 import type { Actor, ActorContext, ActorDefinition } from '../runtime/actor.ts';
 import type { SecretBox } from '../workload/deps.ts';
 import { checkConnection } from './checked.ts';
-import { tokenContext, webhookSecretContext } from './connection.ts';
+import { githubKeyContext, tokenContext, webhookSecretContext } from './connection.ts';
 import { Deliveries, type DeliveriesParts } from './deliveries.ts';
-import { gitActor, type GitProtocol, type NewConnection } from './protocol.ts';
+import {
+  gitActor,
+  type GitProtocol,
+  type NewConnection,
+  type NewGithubConnection,
+} from './protocol.ts';
 
 export interface GitParts extends DeliveriesParts {
   secrets: SecretBox;
@@ -25,6 +31,9 @@ export interface GitParts extends DeliveriesParts {
 
 // A host may deliver a storm of pushes again; each takes microseconds.
 const mailboxMax = 4096;
+const labelMax = 100;
+
+type Owned = Pick<GitConnectionRecord, 'id' | 'teamId'>;
 
 export function gitDefinition(parts: GitParts): ActorDefinition<GitProtocol> {
   return { kind: gitActor, mailboxMax, activate: (context) => handlersOf(parts, context) };
@@ -41,7 +50,11 @@ function handlersOf(parts: GitParts, context: ActorContext<GitProtocol>): Actor<
   };
   return {
     create: async ({ teamId, connection }) => {
-      const record = newRecord(parts, { id, teamId }, connection);
+      const owned = { id, teamId };
+      const record =
+        'app' in connection
+          ? newGithubRecord(parts, owned, connection)
+          : newRecord(parts, owned, connection);
       await context.commit([insert(tables.gitConnections, record)]);
       return record;
     },
@@ -67,7 +80,7 @@ function handlersOf(parts: GitParts, context: ActorContext<GitProtocol>): Actor<
 
 function newRecord(
   { clock, secrets, fetch, webhookKey }: GitParts,
-  { id, teamId }: Pick<GitConnectionRecord, 'id' | 'teamId'>,
+  { id, teamId }: Owned,
   input: NewConnection,
 ): GitConnectionRecord {
   const { token, webhookSecret, ...checked } = checkConnection(input, fetch);
@@ -77,6 +90,22 @@ function newRecord(
     secretSealed:
       webhookSecret === null ? null : secrets.seal(webhookSecret, webhookSecretContext(id)),
     hookHash: webhookHash(webhookToken(webhookKey, id)),
+    createdAtMs: clock.now(),
+  };
+}
+
+function newGithubRecord(
+  { clock, secrets, webhookKey }: GitParts,
+  { id, teamId }: Owned,
+  { baseUrl, app }: NewGithubConnection,
+): GitConnectionRecord {
+  const { appId, htmlUrl, owner, privateKey, webhookSecret } = app;
+  return {
+    ...{ id, teamId, provider: 'github', label: shownText(owner, labelMax), baseUrl },
+    ...{ username: null, tokenSealed: null },
+    secretSealed: secrets.seal(webhookSecret, webhookSecretContext(id)),
+    hookHash: webhookHash(webhookToken(webhookKey, id)),
+    github: { appId, htmlUrl, keySealed: secrets.seal(privateKey, githubKeyContext(id)) },
     createdAtMs: clock.now(),
   };
 }

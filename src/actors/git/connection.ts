@@ -1,13 +1,13 @@
 /** Owns what a stored connection gives to those who use it, and what its secrets are sealed for. */
 import type { GitRemote, GitRepository, ProviderConnection } from '../../git/providers/provider.ts';
-import { providerApi } from '../../git/providers/provider-api.ts';
+import { type ProviderFetch, providerApi } from '../../git/providers/provider-api.ts';
 import { providers } from '../../git/providers/providers.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import type { GuardedFetch } from '../../lib/guarded-fetch.ts';
 import type { Reader } from '../../store/reader-and-journal.ts';
 import type { GitConnectionRecord } from '../../store/records/records.ts';
 import { tables } from '../../store/records/tables.ts';
 import type { SecretBox } from '../workload/deps.ts';
+import type { GithubConnections } from './github-connections.ts';
 
 type Connection = Readonly<GitConnectionRecord>;
 type Opens = Pick<SecretBox, 'open'>;
@@ -20,6 +20,10 @@ export function webhookSecretContext(id: string): string {
   return `git-webhook-secret:${id}`;
 }
 
+export function githubKeyContext(id: string): string {
+  return `github-app-key:${id}`;
+}
+
 /** What deliveries are signed with; null for none. */
 export function openWebhookSecret(secrets: Opens, { id, secretSealed }: Connection): string | null {
   return secretSealed === null ? null : secrets.open(secretSealed, webhookSecretContext(id));
@@ -30,31 +34,39 @@ export function openGitToken(secrets: Opens, { id, tokenSealed }: Connection): s
   return tokenSealed === null ? null : secrets.open(tokenSealed, tokenContext(id));
 }
 
+/** What the App of a connection to GitHub signs with: PEM; null for another provider. */
+export function openGithubKey(secrets: Opens, { id, github }: Connection): string | null {
+  return github === undefined ? null : secrets.open(github.keySealed, githubKeyContext(id));
+}
+
 /** All of them, for those who look for secrets in a text. */
 export function openGitSecrets(secrets: Opens, record: Connection): string[] {
-  const both = [openGitToken(secrets, record), openWebhookSecret(secrets, record)];
-  return both.filter((one) => one !== null);
+  const all = [openGitToken, openWebhookSecret, openGithubKey].map((open) => open(secrets, record));
+  return all.filter((one) => one !== null);
 }
 
-/**
- * Where a repository of the connection is fetched from, named by its full name or by an address below that of the
- * connection. Throws BAD_USER_INPUT.
- */
-export function remoteOfConnection(
-  secrets: Opens,
-  record: Connection,
-  repository: string,
-): GitRemote {
-  const { provider, baseUrl } = record;
+/** Of a repository of the connection, named so or by an address below that of the connection. */
+export function fullNameOf({ baseUrl }: Connection, repository: string): string {
   const isAddress = repository.startsWith(`${baseUrl}/`);
   const name = isAddress ? repository.slice(baseUrl.length + 1) : repository;
-  const fullName = name.replace(/\.git$/, '');
-  return providers[provider].remote(opened(secrets, record), fullName);
+  return name.replace(/\.git$/, '');
 }
 
-function opened(secrets: Opens, record: Connection): ProviderConnection {
-  const { baseUrl, username } = record;
-  return { baseUrl, username, token: openGitToken(secrets, record) };
+/** Where a repository of the connection is fetched from, and with which token. Throws BAD_USER_INPUT. */
+export function remoteOfConnection(
+  record: Connection,
+  repository: string,
+  token: string | null,
+): GitRemote {
+  const connection = providerConnection(record, token);
+  return providers[record.provider].remote(connection, fullNameOf(record, repository));
+}
+
+export function providerConnection(
+  { baseUrl, username }: Connection,
+  token: string | null,
+): ProviderConnection {
+  return { baseUrl, username, token };
 }
 
 /** The list of repositories that a connection reaches. */
@@ -64,13 +76,15 @@ export type ListRepositories = (connectionId: string, search: string) => Promise
 export function repositoryLists(parts: {
   reader: Reader;
   secrets: Opens;
-  fetch: Pick<GuardedFetch, 'get'>;
+  fetch: ProviderFetch;
+  github: Pick<GithubConnections, 'repositories'>;
 }): ListRepositories {
   const api = providerApi(parts.fetch);
   return (connectionId, search) => {
     const record = parts.reader.get(tables.gitConnections, connectionId);
     if (!record) return Promise.reject(new ServiceError('NOT_FOUND', 'No such git connection.'));
-    const connection = opened(parts.secrets, record);
+    if (record.github !== undefined) return parts.github.repositories(record, search);
+    const connection = providerConnection(record, openGitToken(parts.secrets, record));
     return providers[record.provider].repositories(connection, search, api);
   };
 }

@@ -21,7 +21,7 @@ import type { NewPerson } from '../account/new-person.ts';
 import type { AppPatch, NewApp } from '../app/protocol.ts';
 import type { NewDatabase } from '../database/protocol.ts';
 import type { NewDestination } from '../destination/protocol.ts';
-import type { NewConnection } from '../git/protocol.ts';
+import type { NewConnection, NewGithubConnection } from '../git/protocol.ts';
 import { type Actor, actorKind } from '../runtime/actor.ts';
 
 export interface TokenUse {
@@ -115,7 +115,7 @@ export type TeamProtocol = {
   };
   /** Makes a connection to a git provider. Refused: NOT_FOUND, CONFLICT at the limit, and as by `create`. */
   'git-connect': {
-    in: { connectionId: string; connection: NewConnection };
+    in: { connectionId: string; connection: NewConnection | NewGithubConnection };
     out: GitConnectionRecord;
   };
   /** Changes an app of this team, its folder too. Refused: NOT_FOUND, and as by `update`. */

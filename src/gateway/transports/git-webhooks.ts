@@ -2,14 +2,14 @@
  * Owns what git providers deliver: pushes to the repositories that apps are built from.
  *
  * 1. The checks run in this order: 404 for an unknown token; 401 for a signature that is not the provider's;
- *    400 for a body that it does not send.
+ *    400 for a body that it does not send. GitHub names its App instead of a token: 202 for an unknown one.
  * 2. The 200 is sent once the delivery is durable. The request does not wait for a deployment.
  * 3. A long body is read on a thread of its own.
  */
 import { gitActor } from '../../actors/git/protocol.ts';
 import type { Actors } from '../../actors/runtime/actor.ts';
 import type { DeliveryReader } from '../../git/deliveries/delivery-reader.ts';
-import { deliveryHeaders, type ReadDelivery } from '../../git/deliveries/read-delivery.ts';
+import { deliveryHeaders } from '../../git/deliveries/read-delivery.ts';
 import { webhookHash } from '../../git/deliveries/webhook-token.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Reader } from '../../store/reader-and-journal.ts';
@@ -19,13 +19,15 @@ import type { Exchange, Route } from '../transport.ts';
 
 export interface GitWebhookOptions {
   actors: Actors;
-  reader: Pick<Reader, 'find'>;
+  reader: Pick<Reader, 'find' | 'list'>;
   deliveries: Pick<DeliveryReader, 'read'>;
   /** What the deliveries of a connection are signed with; null for none. */
   secretOf: (connection: Readonly<GitConnectionRecord>) => string | null;
 }
 
 const bodyMaxBytes = 25 * 1024 * 1024;
+/** Instances of GitHub that number an App alike. */
+const appsMax = 10;
 const signature = /^sha256=[0-9a-f]{64}$/i;
 
 export function gitWebhookRoutes(options: GitWebhookOptions): Route[] {
@@ -37,7 +39,12 @@ export function gitWebhookRoutes(options: GitWebhookOptions): Route[] {
       audit: null,
       handle: (exchange) => receive(options, exchange),
     },
-    { method: 'POST', path: '/api/github/webhook', audit: null, handle: receiveOfGithub },
+    {
+      method: 'POST',
+      path: '/api/github/webhook',
+      audit: null,
+      handle: (exchange) => receiveOfGithub(options, exchange),
+    },
   ];
 }
 
@@ -46,6 +53,41 @@ async function receive(options: GitWebhookOptions, exchange: Exchange): Promise<
   const connection = options.reader.find(tables.gitConnections, 'hook', [hash]);
   if (!connection) throw new ServiceError('NOT_FOUND', 'No such webhook.');
   const body = await exchange.body(bodyMaxBytes);
+  if (!(await isTaken(options, exchange, connection, body))) throw unsigned();
+  answer(exchange, 200, 'ok');
+}
+
+/** All deliveries of all Apps come here. */
+async function receiveOfGithub(options: GitWebhookOptions, exchange: Exchange): Promise<void> {
+  if (!signature.test(exchange.header('x-hub-signature-256'))) throw unsigned();
+  const body = await exchange.body(bodyMaxBytes);
+  const connections = connectionsOfApp(options, exchange);
+  for (const connection of connections) {
+    if (!(await isTaken(options, exchange, connection, body))) continue;
+    answer(exchange, 200, 'ok');
+    return;
+  }
+  if (connections.length > 0) throw unsigned();
+  answer(exchange, 202, 'ignored');
+}
+
+function connectionsOfApp(
+  { reader }: GitWebhookOptions,
+  exchange: Exchange,
+): Readonly<GitConnectionRecord>[] {
+  const appId = exchange.header('x-github-hook-installation-target-id');
+  const isApp = exchange.header('x-github-hook-installation-target-type') === 'integration';
+  if (!isApp || !/^[1-9]\d{0,14}$/.test(appId)) return [];
+  return reader.list(tables.gitConnections, 'githubApp', [Number(appId)], { limit: appsMax });
+}
+
+/** False for a delivery that is not signed with the secret of the connection. */
+async function isTaken(
+  options: GitWebhookOptions,
+  exchange: Exchange,
+  connection: Readonly<GitConnectionRecord>,
+  body: Buffer,
+): Promise<boolean> {
   const given = deliveryHeaders.map((name) => [name, exchange.header(name)]);
   const read = await options.deliveries.read({
     provider: connection.provider,
@@ -53,31 +95,17 @@ async function receive(options: GitWebhookOptions, exchange: Exchange): Promise<
     body,
     secret: options.secretOf(connection),
   });
-  const pushes = pushesIn(read);
+  if (read.kind === 'unsigned') return false;
+  if (read.kind === 'refused') throw ServiceError.fromPlain(read.error);
+  const { pushes } = read;
   if (pushes.length > 0) {
     await options.actors.ask(gitActor.at(connection.id), { type: 'deliver', pushes });
   }
-  answer(exchange, 200, 'ok');
+  return true;
 }
 
-function pushesIn(read: ReadDelivery) {
-  switch (read.kind) {
-    case 'unsigned':
-      throw new ServiceError('UNAUTHENTICATED', 'The signature of the delivery is not valid.');
-    case 'refused':
-      throw ServiceError.fromPlain(read.error);
-    case 'pushes':
-      return read.pushes;
-  }
-}
-
-/** No GitHub App is known here: what one signed is ignored. */
-async function receiveOfGithub(exchange: Exchange): Promise<void> {
-  if (!signature.test(exchange.header('x-hub-signature-256'))) {
-    throw new ServiceError('UNAUTHENTICATED', 'The delivery is not signed.');
-  }
-  await exchange.body(bodyMaxBytes);
-  answer(exchange, 202, 'ignored');
+function unsigned(): ServiceError {
+  return new ServiceError('UNAUTHENTICATED', 'The signature of the delivery is not valid.');
 }
 
 function answer(exchange: Exchange, status: number, text: string): void {

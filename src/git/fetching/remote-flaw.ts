@@ -1,12 +1,8 @@
 /** Owns what is wrong with the address of a repository, as far as that is told without asking anybody. */
 import { FetchRefused, type GuardedFetch } from '../../lib/guarded-fetch.ts';
-import type { GitRemote } from '../providers/provider.ts';
 
 /** A sentence for people; null: it may be fetched. */
-export function remoteFlaw(
-  { url }: Pick<GitRemote, 'url'>,
-  http: Pick<GuardedFetch, 'checked'>,
-): string | null {
+export function remoteFlaw(url: string, http: Pick<GuardedFetch, 'checked'>): string | null {
   // A connection holds no key, and no host key to know the server by.
   if (/^(git\+)?ssh:/i.test(url)) return 'Repositories are fetched by https, not by ssh.';
   try {

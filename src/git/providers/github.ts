@@ -1,12 +1,13 @@
 /** GitHub and GitHub Enterprise: https://docs.github.com/en/webhooks/webhook-events-and-payloads#push */
+import { apiRootOf, githubHeaders } from './github-addresses.ts';
 import { pushOf } from './github-payload.ts';
-import { at, headerText } from './payload.ts';
-import type { Provider } from './provider.ts';
+import { headerText, listAt } from './payload.ts';
+import type { GitRepository, Provider } from './provider.ts';
 import { cloneUrl, credentialsOf, githubShape, repositoriesOf } from './remote.ts';
 import { isSigned } from './signature.ts';
 
-const publicHost = 'https://github.com';
-const publicApi = 'https://api.github.com';
+const pageSize = 100;
+const pagesMax = 10;
 
 export const github: Provider = {
   kind: 'github',
@@ -20,14 +21,16 @@ export const github: Provider = {
     url: cloneUrl(connection.baseUrl, repository),
     credentials: credentialsOf(connection, 'x-access-token'),
   }),
-  /** `token`: of an installation. */
+  /** `token`: of an installation. GitHub cannot search in them. */
   repositories: async ({ baseUrl, token }, search, api) => {
-    const root = baseUrl === publicHost ? publicApi : `${baseUrl}/api/v3`;
-    const headers = {
-      accept: 'application/vnd.github+json',
-      ...(token !== null && { authorization: `Bearer ${token}` }),
-    };
-    const answer = await api.json(`${root}/installation/repositories?per_page=100`, headers);
-    return repositoriesOf(at(answer, 'repositories'), githubShape, search);
+    const url = `${apiRootOf(baseUrl)}/installation/repositories?per_page=${String(pageSize)}`;
+    const found: GitRepository[] = [];
+    for (let page = 1; page <= pagesMax && found.length < pageSize; page++) {
+      const answer = await api.json(`${url}&page=${String(page)}`, githubHeaders(token));
+      const list = listAt(answer, 'repositories');
+      found.push(...repositoriesOf(list, githubShape, search));
+      if (list.length < pageSize) break;
+    }
+    return found.slice(0, pageSize);
   },
 };

@@ -1,31 +1,57 @@
 /** Owns the way to a provider's API: bounded, and only to addresses that are admitted. */
 import { ServiceError } from '../../lib/errors.ts';
-import { FetchRefused, type GuardedFetch } from '../../lib/guarded-fetch.ts';
-import type { ProviderApi } from './provider.ts';
+import { FetchRefused, type GuardedAnswer, type GuardedFetch } from '../../lib/guarded-fetch.ts';
+import type { AskHeaders, ProviderApi } from './provider.ts';
 
 const maxBytes = 8 * 1024 * 1024;
 const timeoutMs = 10_000;
+// GitHub refuses who does not say what it is.
+const common = { accept: 'application/json', 'user-agent': 'gangway' };
 
-export function providerApi(fetch: Pick<GuardedFetch, 'get'>): ProviderApi {
+/** Also sends something. Rejects with GIT_PROVIDER_FAILED. */
+export interface PostingApi extends ProviderApi {
+  /** `body` goes as JSON. */
+  post(url: string, headers: AskHeaders, body: unknown): Promise<unknown>;
+}
+
+export type ProviderFetch = Pick<GuardedFetch, 'get' | 'post'>;
+
+export function providerApi(fetch: ProviderFetch): PostingApi {
   return {
-    json: async (url, headers) => {
-      const { status, body } = await fetch
-        .get(url, { maxBytes, timeoutMs, headers: { accept: 'application/json', ...headers } })
-        .catch((error: unknown) => {
-          if (error instanceof FetchRefused) throw failed(error.message);
-          throw error;
-        });
-      if (status === 401 || status === 403) throw failed('It does not take the token.');
-      if (status !== 200) throw failed(`It answered with status ${String(status)}.`);
-      try {
-        return JSON.parse(body.toString('utf8')) as unknown;
-      } catch {
-        throw failed('Its answer is no JSON.');
-      }
+    json: (url, given, refusals) => {
+      const headers = { ...common, ...given };
+      return read(fetch.get(url, { maxBytes, timeoutMs, headers }), refusals);
+    },
+    post: (url, given, body) => {
+      const bytes = Buffer.from(JSON.stringify(body));
+      const type = { 'content-type': 'application/json', 'content-length': String(bytes.length) };
+      const headers = { ...common, ...type, ...given };
+      return read(fetch.post(url, bytes, { maxBytes, timeoutMs, headers }));
     },
   };
 }
 
-function failed(reason: string): ServiceError {
+async function read(
+  asking: Promise<GuardedAnswer>,
+  refusals: Readonly<Record<number, string>> = {},
+): Promise<unknown> {
+  const { status, body } = await asking.catch((error: unknown) => {
+    if (error instanceof FetchRefused) throw providerFailed(error.message);
+    throw error;
+  });
+  const refusal = refusals[status];
+  if (refusal !== undefined) throw providerFailed(refusal);
+  if (status === 401 || status === 403) throw providerFailed('It does not take the token.');
+  if (status !== 200 && status !== 201) {
+    throw providerFailed(`It answered with status ${String(status)}.`);
+  }
+  try {
+    return JSON.parse(body.toString('utf8')) as unknown;
+  } catch {
+    throw providerFailed('Its answer is no JSON.');
+  }
+}
+
+export function providerFailed(reason: string): ServiceError {
   return new ServiceError('GIT_PROVIDER_FAILED', `The git provider cannot be asked. ${reason}`);
 }

@@ -73,8 +73,15 @@ export interface ProviderConnection {
 
 /** The way to a provider's API. Rejects with GIT_PROVIDER_FAILED. */
 export interface ProviderApi {
-  json(url: string, headers: Readonly<Record<string, string>>): Promise<unknown>;
+  /** `refusals`: what a status means here, in a sentence. */
+  json(
+    url: string,
+    headers: AskHeaders,
+    refusals?: Readonly<Record<number, string>>,
+  ): Promise<unknown>;
 }
+
+export type AskHeaders = Readonly<Record<string, string>>;
 
 export interface Provider {
   readonly kind: ProviderKind;

@@ -1,5 +1,6 @@
 /** Owns connections to git providers, and what they delivered, in the schema. */
 import { appActor } from '../../actors/app/protocol.ts';
+import type { GithubConnectStart } from '../../actors/git/github-connects.ts';
 import { gitActor } from '../../actors/git/protocol.ts';
 import { teamActor } from '../../actors/team/protocol.ts';
 import { webhookToken } from '../../git/deliveries/webhook-token.ts';
@@ -18,6 +19,7 @@ import {
   gitConnectionByConnectionId,
   gitConnectionById,
   needs,
+  personInTeam,
 } from './needs.ts';
 
 const deliveriesDefault = 50;
@@ -36,9 +38,10 @@ const GitConnectionType = builder
       webhookUrl: t.string({
         ...secret,
         description: 'Where the provider delivers pushes to, as application/json.',
-        resolve: ({ id }, _args, { read }) => {
+        resolve: ({ id, github }, _args, { read }) => {
           const { publicUrl, webhookKey } = read.settings;
           const root = read.reader.get(tables.instance, 'instance')?.publicUrl ?? publicUrl;
+          if (github !== undefined) return `${root}/api/github/webhook`;
           return `${root}/api/git/webhook/${webhookToken(webhookKey, id)}`;
         },
       }),
@@ -81,6 +84,16 @@ const GitDeliveryType = builder.objectRef<Readonly<GitDeliveryRecord>>('GitDeliv
     deploymentId: t.exposeID('deploymentId', { nullable: true }),
   }),
 });
+
+const GithubConnectStartType = builder
+  .objectRef<GithubConnectStart>('GithubConnectStart')
+  .implement({
+    fields: (t) => ({
+      actionUrl: t.exposeString('actionUrl', { description: 'Where the form is posted to.' }),
+      manifest: t.exposeString('manifest', { description: 'Its field `manifest`: JSON.' }),
+      state: t.exposeString('state', { description: 'Part of actionUrl; it counts once.' }),
+    }),
+  });
 
 const ConnectGitProviderInput = builder.inputType('ConnectGitProviderInput', {
   fields: (t) => ({
@@ -153,6 +166,25 @@ builder.mutationFields((t) => ({
           connectionId: newId('gc'),
           connection: { provider, label, baseUrl, token, username, webhookSecret },
         });
+      },
+    }),
+  }),
+  startGithubConnect: t.field({
+    type: GithubConnectStartType,
+    ...secret,
+    ...needs('manage_git', personInTeam, {
+      description:
+        'Begins to connect the acting team to GitHub: a browser of this session posts the manifest, and GitHub ' +
+        'leads it back. For ten minutes; not with an API token.',
+      args: {
+        org: t.arg.string({
+          description: 'The organization that will own the App; default oneself.',
+        }),
+      },
+      resolve: ({ sessionId, teamId }, { org }, context) => {
+        const { github } = writeSide(context);
+        if (!github) throw new Error('GitHub cannot be connected here.');
+        return github.start(sessionId, teamId, org ?? null);
       },
     }),
   }),

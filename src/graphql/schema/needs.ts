@@ -18,6 +18,7 @@ import {
   requireDestination,
   requireFolder,
   requireGitConnection,
+  requirePerson,
   requireTeam,
 } from '../access.ts';
 import type { GraphContext } from '../context.ts';
@@ -72,6 +73,15 @@ export function needs<
 
 /** The acting team; its id. */
 export const actingTeam = { args: {}, find: requireTeam };
+
+/** A person by cookie, with the acting team. */
+export const personInTeam = {
+  args: {},
+  find: (context: GraphContext, need: Capability) => ({
+    sessionId: requirePerson(context).sessionId,
+    teamId: requireTeam(context, need),
+  }),
+};
 
 type Require<Found> = (context: GraphContext, id: string, need: Capability) => Found;
 

@@ -20,7 +20,19 @@ export interface GitConnectionRecord {
   secretSealed: Uint8Array | null;
   /** SHA-256 of the URL token of its webhook, hex. */
   hookHash: string;
+  /** Of GitHub alone, where there is no token: one is got for each installation of the App. */
+  github?: GithubAppRecord;
   createdAtMs: number;
+}
+
+/** The App by which a team is connected to GitHub. */
+export interface GithubAppRecord {
+  /** As GitHub numbers Apps. */
+  appId: number;
+  /** The page about it. */
+  htmlUrl: string;
+  /** What it signs with: PEM, sealed. */
+  keySealed: Uint8Array;
 }
 
 /** What came of a delivery for one app. */

@@ -98,6 +98,8 @@ export const tables = {
   gitConnections: table<stored.GitConnectionRecord>()('gitConnections', (r) => r.id, {
     team: { keys: (r) => [[r.teamId, r.id]] },
     hook: { keys: (r) => [[r.hookHash]], unique: 'This webhook exists.' },
+    // Two GitHub Enterprises may number their Apps alike.
+    githubApp: { keys: (r) => (r.github ? [[r.github.appId, r.id]] : []) },
   }),
   gitDeliveries: table<stored.GitDeliveryRecord>()('gitDeliveries', (r) => r.id, {
     app: { keys: (r) => [[r.appId, r.id]] },

@@ -8,7 +8,7 @@ import { fetchJobOf } from '../running/containers.ts';
 import { takesPushes } from '../settings/git-source.ts';
 import type { BuildWork } from './work.ts';
 
-/** Returns the archive, a tar among the app's uploads. Rejects with GIT_FAILED and NOT_DEPLOYABLE. */
+/** Returns the archive, a tar among the app's uploads. Rejects with GIT_FAILED, GIT_PROVIDER_FAILED and NOT_DEPLOYABLE. */
 export async function fetchSource(work: BuildWork, git: GitSource): Promise<string> {
   const { core, app, deployment, signal, say, committed } = work;
   const { clock } = core.deps;
@@ -33,7 +33,7 @@ export async function fetchSource(work: BuildWork, git: GitSource): Promise<stri
     return archive;
   }
   const { connectionId, submodules = false } = git;
-  const from = { connectionId, submodules, remote: remoteOf(app) };
+  const from = { connectionId, submodules, remote: await remoteOf(app) };
   await reach(clock, signal, () => fetch({ ...request, ...from }));
   return archive;
 }

@@ -4,19 +4,21 @@ import { ServiceError } from '../../../lib/errors.ts';
 import type { Reader } from '../../../store/reader-and-journal.ts';
 import type { AppRecord } from '../../../store/records/records.ts';
 import { tables } from '../../../store/records/tables.ts';
-import { remoteOfConnection } from '../../git/connection.ts';
+import { fullNameOf, openGitToken, remoteOfConnection } from '../../git/connection.ts';
+import type { GithubConnections } from '../../git/github-connections.ts';
 import type { SecretBox } from '../../workload/deps.ts';
 
 export interface RemoteParts {
   reader: Pick<Reader, 'get'>;
   secrets: Pick<SecretBox, 'open'>;
+  github: Pick<GithubConnections, 'token'>;
 }
 
-/** Throws NOT_DEPLOYABLE: its connection is not there. */
-export function remoteOf(
-  { reader, secrets }: RemoteParts,
-  { git, teamId }: Pick<AppRecord, 'git' | 'teamId'>,
-): GitRemote {
+/** Rejects with NOT_DEPLOYABLE: its connection is not there; and with GIT_PROVIDER_FAILED. */
+export async function remoteOf(
+  { reader, secrets, github }: RemoteParts,
+  { git, teamId }: Readonly<AppRecord>,
+): Promise<GitRemote> {
   const { connectionId = null, repository = '' } = git ?? {};
   if (connectionId === null) return { url: repository, credentials: null };
   const connection = reader.get(tables.gitConnections, connectionId);
@@ -24,5 +26,9 @@ export function remoteOf(
   if (connection?.teamId !== teamId) {
     throw new ServiceError('NOT_DEPLOYABLE', 'The connection to the git server is not there.');
   }
-  return remoteOfConnection(secrets, connection, repository);
+  const token =
+    connection.github === undefined
+      ? openGitToken(secrets, connection)
+      : await github.token(connection, fullNameOf(connection, repository));
+  return remoteOfConnection(connection, repository, token);
 }

@@ -199,8 +199,13 @@ export class DeploymentQueue implements DeploymentSteps {
   }
 
   change(deploymentId: string, patch: Partial<DeploymentRecord>): void {
-    const deployment = this.#core.open.find(({ id }) => id === deploymentId);
-    if (deployment !== undefined) this.#core.save({}, [], [{ ...deployment, ...patch }]);
+    const core = this.#core;
+    const deployment = core.open.find(({ id }) => id === deploymentId);
+    if (deployment === undefined) return;
+    const changed = { ...deployment, ...patch };
+    const app = core.save({}, [], [changed]);
+    if (patch.commitSha === undefined) return;
+    core.context.afterCommit(() => core.deps.git.tellStatus(app, changed));
   }
 
   finish(deploymentId: string, status: 'ready' | 'failed', error: string | null): void {
@@ -263,6 +268,7 @@ export class DeploymentQueue implements DeploymentSteps {
       atMs: clock.now(),
     });
     logger.info({ app: core.id, deployment: deploymentId, status }, 'deployment_finished');
+    if (core.record) core.deps.git.tellStatus(core.record, finished);
     const blob = finished.upload?.blob;
     const current = core.record?.upload?.blob ?? currentBlob;
     if (blob === undefined || blob === current || finished.rollbackOf !== null) return;

@@ -10,6 +10,7 @@ import type { Resources } from '../../../protocol/workload.ts';
 import type { Reader } from '../../../store/reader-and-journal.ts';
 import { tables } from '../../../store/records/tables.ts';
 import { localServerId } from '../../workload/deps.ts';
+import { remoteOfConnection } from '../../git/connection.ts';
 import type { AppDeps } from '../deps.ts';
 import type { NewApp } from '../protocol.ts';
 import { takesPushes } from './git-source.ts';
@@ -145,15 +146,18 @@ function checkWatchPaths(given: readonly string[]): Pick<GitSource, 'watchPaths'
  * for what nothing can be fetched from.
  */
 export function checkGitRemote(
-  { reader, git: { remoteOf, flawOf } }: Pick<AppDeps, 'reader' | 'git'>,
+  { reader, git: { flawOf } }: Pick<AppDeps, 'reader' | 'git'>,
   teamId: string,
   git: GitSource,
 ): void {
-  const { connectionId } = git;
-  if (connectionId !== null && reader.get(tables.gitConnections, connectionId)?.teamId !== teamId) {
+  const { connectionId, repository } = git;
+  const connection = connectionId === null ? null : reader.get(tables.gitConnections, connectionId);
+  if (connection !== null && connection?.teamId !== teamId) {
     throw bad('git.connectionId names no git connection of the team.');
   }
-  const flaw = takesPushes(git) ? null : flawOf(remoteOf({ git, teamId }));
+  if (takesPushes(git)) return;
+  const url = connection === null ? repository : remoteOfConnection(connection, repository, null).url;
+  const flaw = flawOf(url);
   if (flaw !== null) throw bad(`git.repository cannot be used: ${flaw}`);
 }
 

@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { gitDefinition } from '../../../../src/actors/git/actor.ts';
-import { openWebhookSecret, remoteOfConnection } from '../../../../src/actors/git/connection.ts';
+import {
+  openGitToken,
+  openWebhookSecret,
+  remoteOfConnection,
+} from '../../../../src/actors/git/connection.ts';
 import { gitActor, type NewConnection } from '../../../../src/actors/git/protocol.ts';
 import { wakeDeliveries } from '../../../../src/actors/git/wake.ts';
 import { gitWebhookRoutes } from '../../../../src/gateway/transports/git-webhooks.ts';
@@ -348,7 +352,7 @@ describe('deliveries of git providers', () => {
     const text = (sealed: Uint8Array | null): string => Buffer.from(sealed ?? []).toString();
     assert.equal(text(record.tokenSealed), `git-token:${record.id}|token`);
     assert.equal(text(record.secretSealed), `git-webhook-secret:${record.id}|${secret}`);
-    assert.deepEqual(remoteOfConnection(plainSecrets, record, 'acme/shop'), {
+    assert.deepEqual(remoteOfConnection(record, 'acme/shop', openGitToken(plainSecrets, record)), {
       url: 'https://git.example.com/acme/shop.git',
       credentials: { username: 'ada', secret: 'token' },
     });

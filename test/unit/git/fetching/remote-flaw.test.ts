@@ -5,7 +5,7 @@ import { AddressPolicy } from '../../../../src/lib/address-policy.ts';
 import { GuardedFetch } from '../../../../src/lib/guarded-fetch.ts';
 
 const policy = new AddressPolicy({ privateNetworks: ['10.1.0.0/16'] });
-const flawOf = (url: string): string | null => remoteFlaw({ url }, new GuardedFetch({ policy }));
+const flawOf = (url: string): string | null => remoteFlaw(url, new GuardedFetch({ policy }));
 
 describe('remoteFlaw()', () => {
   it('is null for addresses that may be fetched', () => {
