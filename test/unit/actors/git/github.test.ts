@@ -84,15 +84,15 @@ describe('a GitHub App', () => {
 
   const connect = async (webhookSecret = 'secret'): Promise<string> => {
     const app = {
-      ...{ appId, owner: 'acme', htmlUrl: 'https://github.com/apps/x' },
+      ...{ appId, owner: 'acme', htmlUrl: 'https://github.example.com/apps/x' },
       ...{ privateKey: 'pem', webhookSecret },
     };
-    const connection = { baseUrl: 'https://github.com', app };
+    const connection = { baseUrl: 'https://github.example.com', app };
     const message = { type: 'create', teamId: 'team_1', connection } as const;
     return (await f.runtime().ask(gitActor.at(newId('gc')), message)).id;
   };
   const appOf = async (connectionId: string): Promise<string> => {
-    const repository = 'https://github.com/acme/shop.git';
+    const repository = 'https://github.example.com/acme/shop.git';
     const git = { connectionId, repository, branch: 'main', path: null };
     return (await f.create({ source: 'GIT', git, name: 'Shop' })).id;
   };
