@@ -149,7 +149,7 @@ describe('a GitHub App', () => {
     await deliver();
     const { url } = await finished(id);
     const at = (state: string): string =>
-      `acme/shop ${sha.slice(0, 4)} ${state} gangway/shop ${String(url)}`;
+      `acme/shop ${sha.slice(0, 4)} ${state} gangway/${f.app(id).slug} ${String(url)}`;
     await eventually('told', () => told.length === 2);
     assert.deepEqual(told, [at('pending'), at('success')]);
     fetched = () => Promise.reject(new Error('gone'));
