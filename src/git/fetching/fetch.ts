@@ -77,7 +77,7 @@ export class GitFetch {
     try {
       const { remote, branch } = request;
       const { http } = this.#options;
-      const flaw = remoteFlaw(remote, http);
+      const flaw = remoteFlaw(remote.url, http);
       if (flaw !== null) throw gitFailed(`The repository cannot be fetched: ${flaw}`);
       const link: Link = { http, remote, silenceMs, signal };
       request.say(`Fetching ${plainLine(branch)} of ${plainLine(remote.url)}.`);
