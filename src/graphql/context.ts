@@ -8,7 +8,7 @@
  *    run where mutations do.
  */
 import type { ConsoleCommands } from '../consoles/commands.ts';
-import type { ListRepositories } from '../actors/git/connection.ts';
+import type { ListRepositories } from '../actors/git/repository-lists.ts';
 import type { GithubConnects } from '../actors/git/github-connects.ts';
 import type { Actors } from '../actors/runtime/actor.ts';
 import type { LogStreams } from '../logs/live/log-streams.ts';

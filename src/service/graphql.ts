@@ -1,6 +1,6 @@
 /** Owns how GraphQL is put together in a serving Gangway. */
 import type { ConsoleCommands } from '../consoles/commands.ts';
-import type { ListRepositories } from '../actors/git/connection.ts';
+import type { ListRepositories } from '../actors/git/repository-lists.ts';
 import type { GithubConnects } from '../actors/git/github-connects.ts';
 import { localServerId } from '../actors/workload/deps.ts';
 import type { Accounts } from '../auth/sign-in/accounts.ts';

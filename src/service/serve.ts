@@ -23,7 +23,7 @@ import { Front } from './front.ts';
 import { serveGraphql } from './graphql.ts';
 import { serveConsoles, type ServedConsoles } from './consoles.ts';
 import { PanelExposure, sharesSite } from './panel-exposure.ts';
-import { repositoryLists } from '../actors/git/connection.ts';
+import { repositoryLists } from '../actors/git/repository-lists.ts';
 import { GithubConnects } from '../actors/git/github-connects.ts';
 import { Home } from './home.ts';
 import { LogOutput, newLogger, wantsAccessLines } from './log-output.ts';

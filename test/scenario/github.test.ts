@@ -89,7 +89,12 @@ describe('GitHub', { skip: needs('git') }, () => {
     const told = github.statuses.map(({ repository, sha, state, target_url, context }) => ({
       ...{ repository, sha, state, target_url, context },
     }));
-    const common = { repository: 'acme/shop', sha, target_url: app.url, context: `gangway/${app.slug}` };
+    const common = {
+      repository: 'acme/shop',
+      sha,
+      target_url: app.url,
+      context: `gangway/${app.slug}`,
+    };
     assert.deepEqual(told, [
       { ...common, state: 'pending' },
       { ...common, state: 'success' },

@@ -1,13 +1,8 @@
 /** Owns what a stored connection gives to those who use it, and what its secrets are sealed for. */
-import type { GitRemote, GitRepository, ProviderConnection } from '../../git/providers/provider.ts';
-import { type ProviderFetch, providerApi } from '../../git/providers/provider-api.ts';
+import type { GitRemote, ProviderConnection } from '../../git/providers/provider.ts';
 import { providers } from '../../git/providers/providers.ts';
-import { ServiceError } from '../../lib/errors.ts';
-import type { Reader } from '../../store/reader-and-journal.ts';
 import type { GitConnectionRecord } from '../../store/records/records.ts';
-import { tables } from '../../store/records/tables.ts';
 import type { SecretBox } from '../workload/deps.ts';
-import type { GithubConnections } from './github-connections.ts';
 
 type Connection = Readonly<GitConnectionRecord>;
 type Opens = Pick<SecretBox, 'open'>;
@@ -67,24 +62,4 @@ export function providerConnection(
   token: string | null,
 ): ProviderConnection {
   return { baseUrl, username, token };
-}
-
-/** The list of repositories that a connection reaches. */
-export type ListRepositories = (connectionId: string, search: string) => Promise<GitRepository[]>;
-
-/** Rejects with GIT_PROVIDER_FAILED. */
-export function repositoryLists(parts: {
-  reader: Reader;
-  secrets: Opens;
-  fetch: ProviderFetch;
-  github: Pick<GithubConnections, 'repositories'>;
-}): ListRepositories {
-  const api = providerApi(parts.fetch);
-  return (connectionId, search) => {
-    const record = parts.reader.get(tables.gitConnections, connectionId);
-    if (!record) return Promise.reject(new ServiceError('NOT_FOUND', 'No such git connection.'));
-    if (record.github !== undefined) return parts.github.repositories(record, search);
-    const connection = providerConnection(record, openGitToken(parts.secrets, record));
-    return providers[record.provider].repositories(connection, search, api);
-  };
 }

@@ -1,4 +1,5 @@
 /** Owns connections to git providers, and what they delivered, in the schema. */
+import { activityLog } from '../../actors/activity/protocol.ts';
 import { appActor } from '../../actors/app/protocol.ts';
 import type { GithubConnectStart } from '../../actors/git/github-connects.ts';
 import { gitActor } from '../../actors/git/protocol.ts';
@@ -181,10 +182,13 @@ builder.mutationFields((t) => ({
           description: 'The organization that will own the App; default oneself.',
         }),
       },
-      resolve: ({ sessionId, teamId }, { org }, context) => {
-        const { github } = writeSide(context);
+      resolve: async ({ sessionId, teamId }, { org }, context) => {
+        const { github, actors } = writeSide(context);
         if (!github) throw new Error('GitHub cannot be connected here.');
-        return github.start(sessionId, teamId, org ?? null);
+        const begun = github.start(sessionId, teamId, org ?? null);
+        // It shows a secret and changes nothing.
+        await actors.ask(activityLog, { type: 'note' });
+        return begun;
       },
     }),
   }),

@@ -156,7 +156,8 @@ export function checkGitRemote(
     throw bad('git.connectionId names no git connection of the team.');
   }
   if (takesPushes(git)) return;
-  const url = connection === null ? repository : remoteOfConnection(connection, repository, null).url;
+  const url =
+    connection === null ? repository : remoteOfConnection(connection, repository, null).url;
   const flaw = flawOf(url);
   if (flaw !== null) throw bad(`git.repository cannot be used: ${flaw}`);
 }

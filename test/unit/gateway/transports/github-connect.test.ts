@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
 import { gitDefinition } from '../../../../src/actors/git/actor.ts';
-import { openGitSecrets, repositoryLists } from '../../../../src/actors/git/connection.ts';
+import { openGitSecrets } from '../../../../src/actors/git/connection.ts';
 import { GithubConnections } from '../../../../src/actors/git/github-connections.ts';
 import { GithubConnects } from '../../../../src/actors/git/github-connects.ts';
+import { repositoryLists } from '../../../../src/actors/git/repository-lists.ts';
 import type { Authenticator } from '../../../../src/auth/callers/authenticator.ts';
 import { anonymous } from '../../../../src/auth/callers/principal.ts';
 import { Callers } from '../../../../src/gateway/credentials.ts';

@@ -29,7 +29,7 @@ describe('a GitHub App', () => {
     assert.equal(apiRootOf('https://github.com'), 'https://api.github.com');
     assert.equal(apiRootOf('https://acme.ghe.com'), 'https://api.acme.ghe.com');
     assert.equal(apiRootOf('https://git.example:8443'), 'https://git.example:8443/api/v3');
-    assert.equal(escapedName('acme/a b'), 'acme/a%20b');
+    assert.equal(escapedName('acme/a?b'), 'acme/a%3Fb');
     for (const name of ['acme/../app', 'acme', 'a/-x', 'a/b\n']) {
       assert.throws(() => escapedName(name), { code: 'BAD_USER_INPUT' }, name);
     }
