@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { besideRows } from '../backup/beside.ts';
 import { type Corpus, corpusOf } from '../backup/corpus.ts';
 import type { StageArgs, StageResult } from '../backup/stage.ts';
 import type { Bench, Scenario } from '../harness.ts';
@@ -23,10 +24,15 @@ const age = 'age';
 const growthMiB = 96;
 
 export const scenario: Scenario = {
-  title: 'the streams of backups: gzip in parallel against gzip and pigz, encryption against age',
+  title:
+    'backups: gzip in parallel against gzip and pigz, encryption against age, what others wait beside them',
   async run(bench) {
     const corpus = corpusOf(bench, bench.pick(240, 8) * 2 ** 20);
-    return [...(await gzipRows(bench, corpus)), ...(await ageRows(bench, corpus))];
+    return [
+      ...(await gzipRows(bench, corpus)),
+      ...(await ageRows(bench, corpus)),
+      ...(await besideRows(bench)),
+    ];
   },
 };
 

@@ -6,37 +6,30 @@ import { randomFillSync } from 'node:crypto';
 import { statSync, writeFileSync } from 'node:fs';
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
-import { createUploadApp, deployFiles } from '../deploy.ts';
+import { createUploadApp } from '../deploy.ts';
 import type { Bench, Gangway, Scenario } from '../harness.ts';
 import { sendEach } from '../load/calls.ts';
-import { printer } from '../load/numbered-lines.ts';
-import { openLoop } from '../load/open-loop.ts';
 import type { RequestParts } from '../load/requests.ts';
-import { logPath, readTails } from '../load/tails-of.ts';
-import { once } from '../load/http.ts';
 import type { Upload, UploadResult, Uploads } from '../load/upload.ts';
+import {
+  deployPrinter,
+  noWaits,
+  waitRows,
+  waited,
+  type Waits,
+  waitSeconds,
+} from '../load/waits.ts';
 import { row } from '../model.ts';
-import type { LatencyMs, Row } from '../model.ts';
-import { middles } from '../rounds.ts';
+import type { Row } from '../model.ts';
 import { seed } from '../seed.ts';
 import type { Seeded } from '../seed.ts';
 
-/** So many that the slowest hundredth of a round is more than a few. */
-const healthPerSecond = 500;
-const tails = 50;
-const linesPerSecond = 20;
 const queriesAtOnce = 8;
-const goalRatio = 2;
 /** More than the pool can answer. */
 const queriesPerSecondMax = 4_000;
 
 /** Nothing; heavy queries; an upload. */
 type Load = 'idle' | 'queries' | 'upload';
-
-interface Waits {
-  health: LatencyMs[];
-  lines: LatencyMs[];
-}
 
 interface Place {
   ours: Gangway;
@@ -52,9 +45,9 @@ export const scenario: Scenario = {
   async run(bench) {
     const place = await prepare(bench);
     const waits: Record<Load, Waits> = {
-      idle: { health: [], lines: [] },
-      queries: { health: [], lines: [] },
-      upload: { health: [], lines: [] },
+      idle: noWaits(),
+      queries: noWaits(),
+      upload: noWaits(),
     };
     const heavy: Record<Exclude<Load, 'idle'>, number[]> = { queries: [], upload: [] };
     await bench.eachRound(3, async () => {
@@ -63,9 +56,9 @@ export const scenario: Scenario = {
       heavy.upload.push(await beside(bench, place, waits.upload, upload));
     });
     return [
-      ...rowsOf('while heavy queries fill the pool', waits.queries, waits.idle),
+      ...waitRows('while heavy queries fill the pool', waits.queries, waits.idle),
       amount('while heavy queries fill the pool', 'heavy queries answered', 'req/s', heavy.queries),
-      ...rowsOf('while an archive is received and checked', waits.upload, waits.idle),
+      ...waitRows('while an archive is received and checked', waits.upload, waits.idle),
       amount('while an archive is received and checked', 'received', 'MiB/s', heavy.upload),
     ];
   },
@@ -77,9 +70,7 @@ async function prepare(bench: Bench): Promise<Place> {
     GANGWAY_DATA_DIR: seeded.dataDir,
     GANGWAY_LOG_LEVEL: 'warn',
   });
-  const source = printer({ perSecond: linesPerSecond, bytes: 100 });
-  const logAppId = await createUploadApp(ours, 'printer');
-  await deployFiles(bench, ours, logAppId, { Procfile: 'web: node app.js\n', 'app.js': source });
+  const logAppId = await deployPrinter(bench, ours);
   const uploadAppId = await createUploadApp(ours, 'upload');
   return { ours, seeded, logAppId, uploadAppId, archive: archiveOf(bench, bench.pick(64, 8)) };
 }
@@ -108,7 +99,7 @@ async function beside(
   const beforeMs = performance.now();
   // It begins before, and ends behind, what is measured.
   const [done] = await Promise.all([
-    work(bench, place, secondsOf(bench) + 2),
+    work(bench, place, waitSeconds(bench) + 2),
     sleep(700).then(() => waited(bench, place, waits)),
   ]);
   const seconds = (performance.now() - beforeMs) / 1000;
@@ -116,30 +107,8 @@ async function beside(
   return done / seconds;
 }
 
-function secondsOf(bench: Bench): number {
-  return bench.pick(4, 1);
-}
-
 async function sleep(ms: number): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, ms));
-}
-
-async function waited(bench: Bench, { ours, logAppId }: Place, waits: Waits): Promise<void> {
-  const seconds = secondsOf(bench);
-  const request = { path: '/api/health' };
-  const expected = (await once(ours, request)).toString();
-  const calls = [{ request, share: 1, expected }];
-  const [health, lines] = await Promise.all([
-    openLoop(bench, ours, { calls, connections: 10, perSecond: healthPerSecond, seconds }),
-    readTails(bench, ours, {
-      paths: [logPath(logAppId)],
-      tailsOfEach: tails,
-      warmUpSeconds: 0.5,
-      seconds,
-    }),
-  ]);
-  waits.health.push(health.latency);
-  waits.lines.push(lines.latency);
 }
 
 const heavyQuery = `query Heavy($search: String!) {
@@ -193,24 +162,6 @@ async function upload(bench: Bench, place: Place, seconds: number): Promise<numb
     if (status !== 200) throw new Error(`an upload was answered ${status} ${body}`);
   }
   return (answers.length * statSync(archive).size) / 2 ** 20;
-}
-
-function rowsOf(group: string, waits: Waits, idle: Waits): Row[] {
-  const oneRow = (what: string, key: keyof Waits, note: string): Row =>
-    row({
-      group,
-      what,
-      unit: 'ms',
-      better: 'lower',
-      rounds: { ours: waits[key].map(({ p99 }) => p99), idle: idle[key].map(({ p99 }) => p99) },
-      percentiles: middles({ ours: waits[key], idle: idle[key] }),
-      goals: [{ against: 'idle', ratio: goalRatio }],
-      note,
-    });
-  return [
-    oneRow('a health check, 99th percentile', 'health', `open loop, ${healthPerSecond} req/s`),
-    oneRow('a line of a log, 99th percentile', 'lines', `${tails} tails, lines on a schedule`),
-  ];
 }
 
 /** So that nobody takes a pool that does nothing for a quiet one. */
