@@ -155,6 +155,16 @@ export function run(name: string, create: () => Promise<TerminalPlace>): void {
       assert.equal((await ended).exitCode, 0);
     });
 
+    it('tells the end of a program whose output is taken long after it', async () => {
+      const { output, ended } = await pipe('echo first; echo last >&2; exit 3', null);
+      await aWhile();
+      const taking = output[Symbol.asyncIterator]();
+      await taking.next();
+      await aWhile();
+      assert.equal((await taking.next()).done, true);
+      assert.deepEqual(await ended, { exitCode: 3, complaint: 'last\n' });
+    });
+
     it('leaves its input alone when the program has had enough', async () => {
       const input = new Pieces();
       const { output, ended } = await pipe('head -c 5 | wc -c', input);

@@ -5,6 +5,7 @@ import { after, before, describe, it } from 'node:test';
 import { newId } from '../../src/lib/ids.ts';
 import type { GitSource } from '../../src/store/records/records.ts';
 import { tables } from '../../src/store/records/tables.ts';
+import { eventually } from '../support/eventually.ts';
 import { GitServer } from '../support/git-server.ts';
 import { newApp, PlatformPlace } from '../support/platform-place.ts';
 import { needs } from '../support/programs.ts';
@@ -132,11 +133,10 @@ describe('apps that are fetched by git', { skip: needs('git') }, () => {
     await place.ask(id, { type: 'cancel', deploymentId: deployment.id });
     await place.finished(deployment.id);
     assert.equal(place.deployment(deployment.id).status, 'canceled');
-    const left = await place.platform.driver.list();
-    assert.deepEqual(
-      left.filter(({ spec }) => spec.id.startsWith(deployment.id)),
-      [],
-    );
+    await eventually('its sandbox is gone', async () => {
+      const left = await place.platform.driver.list();
+      return !left.some(({ spec }) => spec.id.startsWith(deployment.id));
+    });
     assert.ok(!existsSync(join(place.dataDir, 'uploads', id, `${deployment.id}.tar`)));
     assert.equal(place.platform.store.get(tables.apps, id)?.status, 'idle');
   });

@@ -9,6 +9,7 @@ import { rm } from 'node:fs/promises';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { inspect } from 'node:util';
 import { appActor } from '../../src/actors/app/protocol.ts';
 import type { AppProtocol, EnvEntry, NewApp } from '../../src/actors/app/protocol.ts';
 import { resolveConfig } from '../../src/config.ts';
@@ -143,9 +144,10 @@ export class PlatformPlace {
     await this.finished(id);
     const deployment = this.deployment(id);
     if (deployment.status === 'ready') return deployment;
-    throw new Error(
-      `${deployment.status}: ${String(deployment.error)}\n${this.log(`build:${id}`)}`,
-    );
+    // What is not to be shown to people is in the log alone.
+    const errors = this.logger.records.filter(({ level }) => level === 'error');
+    const text = `${deployment.status}: ${String(deployment.error)}\n${this.log(`build:${id}`)}`;
+    throw new Error(`${text}${inspect(errors, { depth: 4 })}`);
   }
 
   finished(deploymentId: string): Promise<void> {

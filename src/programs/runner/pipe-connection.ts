@@ -5,6 +5,8 @@
  *    bounded by the window; who sends more loses it.
  * 2. A piece of output is read from the program when the one before is out: a peer that does not read stops
  *    the program.
+ * 3. Behind the program's end the peer closes the connection. Where it still sends input, a close from here
+ *    would take from it what it has not read yet.
  */
 import type { Socket } from 'node:net';
 
@@ -15,7 +17,7 @@ import type {
   RunnerFrame,
 } from '../../protocol/runner-messages.ts';
 import { pipeWindowBytes } from '../../protocol/runner-messages.ts';
-import { asServiceError } from '../../lib/errors.ts';
+import { asServiceError, type PlainServiceError, ServiceError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import { encodeFrame, FrameDecoder } from '../../protocol/message-frames.ts';
 import type { PipedCommand } from './piped-command.ts';
@@ -34,13 +36,17 @@ export async function servePipe(
   const send = (frame: PipeFrame | RunnerFrame, written?: () => void): void => {
     if (!socket.destroyed) socket.write(encodeFrame(frame), written);
   };
+  const told = (error: unknown): PlainServiceError => {
+    if (!(error instanceof ServiceError)) logger.error({ err: error }, 'runner_pipe_failed');
+    return asServiceError(error).toPlain();
+  };
   const gone = new AbortController();
   socket.once('close', () => gone.abort());
   let piped: PipedCommand;
   try {
     piped = await runner.pipe(workload, spec, hasInput, gone.signal);
   } catch (error) {
-    send({ re: n, error: asServiceError(error).toPlain() });
+    send({ re: n, error: told(error) });
     socket.end();
     return;
   }
@@ -50,9 +56,8 @@ export async function servePipe(
   try {
     send({ ended: await piped.ended });
   } catch (error) {
-    send({ failed: asServiceError(error).toPlain() });
+    send({ failed: told(error) });
   }
-  socket.end();
 }
 
 type Send = (frame: PipeFrame, written?: () => void) => void;

@@ -61,6 +61,8 @@ const endMarked = `for p in /proc/[0-9]*; do
   if [ "$p" != "/proc/$$" ] && grep -q "$0" "$p/environ" 2>/dev/null; then kill -9 "\${p#/proc/}"; fi
 done`;
 const looksMax = 50;
+/** A daemon on a busy machine takes seconds to start a program. */
+const beginLooksMax = 500;
 const lookEveryMs = 20;
 
 export class Consoles {
@@ -285,7 +287,10 @@ export class Consoles {
         engine.closed,
       );
       const pid = view.State.Pid;
-      const end = (): Promise<void> => this.#endMarked(session, pid);
+      const end = async (): Promise<void> => {
+        await this.#begun(id);
+        await this.#endMarked(session, pid);
+      };
       socket.once('close', () => sessions.forget(session.mark));
       if (size) await this.#firstSize(id, size, { socket, end });
       return { id, socket, end };
@@ -327,6 +332,23 @@ export class Consoles {
     await this.#parts.engine.ask((docker) => docker.getExec(id).resize(size), { once: true });
   }
 
+  /** The daemon hands out the connection before it starts the program, which until then cannot be found. */
+  async #begun(id: string): Promise<void> {
+    const hasBegun = async (): Promise<true | undefined> => {
+      const { Pid: pid, ExitCode: code } = await this.#parts.engine.ask(
+        (docker) => docker.getExec(id).inspect(),
+        { once: true },
+      );
+      return pid > 0 || code !== null ? true : undefined;
+    };
+    try {
+      await this.#await(hasBegun, beginLooksMax);
+    } catch (error) {
+      // It is gone with its container, or the daemon is.
+      this.#parts.logger.debug({ err: error }, 'exec_start_unknown');
+    }
+  }
+
   /** The exit code; undefined while the program runs. */
   async #codeNow(id: string): Promise<number | undefined> {
     const { engine } = this.#parts;
@@ -337,9 +359,9 @@ export class Consoles {
     return running ? undefined : (code ?? undefined);
   }
 
-  /** The result of `look`, for which it waits up to a second. */
-  async #await<T>(look: () => Promise<T | undefined>): Promise<T | undefined> {
-    for (let looks = 0; looks < looksMax; looks++) {
+  /** The result of `look`, for which it waits up to a second, or as many looks as are given. */
+  async #await<T>(look: () => Promise<T | undefined>, max = looksMax): Promise<T | undefined> {
+    for (let looks = 0; looks < max; looks++) {
       const found = await look();
       if (found !== undefined) return found;
       await pause(lookEveryMs, this.#parts.engine.closed);
