@@ -9,19 +9,18 @@
 import { randomBytes } from 'node:crypto';
 import { Duplex } from 'node:stream';
 
-import { killAll } from '../../../lib/processes/ending.ts';
-import { findMembers, sessionVariable } from '../../../lib/processes/processes.ts';
+import { sessionVariable } from '../../../lib/processes/processes.ts';
 import type { Clock } from '../../../lib/clock.ts';
 import { ServiceError } from '../../../lib/errors.ts';
 import type { Logger } from '../../../lib/log.ts';
 import type { Pipe, Terminal, TerminalEvents } from '../../driver.ts';
 import type { ExecOutcome, ExecSpec, PipeSpec, TerminalSpec } from '../../../protocol/workload.ts';
-import { type Engine, orGone, pause, statusOf, wordsOf } from '../engine/engine.ts';
+import { type Engine, orGone, statusOf, wordsOf } from '../engine/engine.ts';
 import { FrameReader } from '../logs/stream-frames.ts';
-import { isHere } from '../engine/host-view.ts';
 import { ExecPipe } from './exec-pipe.ts';
+import { Execs } from './execs.ts';
 import { PtyStream, type PtyStreamParts } from './pty-stream.ts';
-import type { OpenExec, OpenExecs } from './open-execs.ts';
+import type { OpenExecs } from './open-execs.ts';
 import type { DaemonWorkloads, Seen } from '../workloads/daemon-workloads.ts';
 import type { ContainerView } from '../workloads/states.ts';
 
@@ -56,22 +55,15 @@ const anyShell = ['/bin/sh', '-c', 'if [ -x /bin/bash ]; then exec /bin/bash; fi
  * arguments, so the shell never parses it.
  */
 const inOrder = ['/bin/sh', '-c', 'exec "$0" "$@" 2>&1'];
-/** Ends all processes with the mark `$0`, for containers whose processes cannot be reached from here. */
-const endMarked = `for p in /proc/[0-9]*; do
-  if [ "$p" != "/proc/$$" ] && grep -q "$0" "$p/environ" 2>/dev/null; then kill -9 "\${p#/proc/}"; fi
-done`;
-const looksMax = 50;
-/** A daemon on a busy machine takes seconds to start a program. */
-const beginLooksMax = 500;
-const lookEveryMs = 20;
 
 export class Consoles {
   readonly #parts: ConsolesParts;
-
+  readonly #execs: Execs;
   readonly #open = new Set<() => Promise<void>>();
 
   constructor(parts: ConsolesParts) {
     this.#parts = parts;
+    this.#execs = new Execs(parts);
   }
 
   async openTerminal(id: string, spec: TerminalSpec, events: TerminalEvents): Promise<Terminal> {
@@ -86,7 +78,7 @@ export class Consoles {
       events,
       resize: (cols, rows) => this.#resize(started.id, cols, rows),
       end: started.end,
-      exit: () => this.#exitOf(started.id),
+      exit: () => this.#execs.exitOf(started.id),
       logger: this.#parts.logger,
     });
   }
@@ -135,7 +127,7 @@ export class Consoles {
         const view = await engine.ask((docker) =>
           orGone(docker.getContainer(session.container).inspect()),
         );
-        if (view?.State.Running === true) await this.#endMarked(session, view.State.Pid);
+        if (view?.State.Running === true) await this.#execs.endMarked(session, view.State.Pid);
         sessions.forget(session.mark);
       } catch (error) {
         logger.debug({ err: error }, 'session_not_ended');
@@ -229,7 +221,7 @@ export class Consoles {
   }
 
   async #codeOf({ id }: Started): Promise<number> {
-    const { code, lost } = await this.#exitOf(id);
+    const { code, lost } = await this.#execs.exitOf(id);
     if (lost) throw new ServiceError('AGENT_UNREACHABLE', 'The Docker daemon went meanwhile.');
     // Without a code the container ended, and the command with it.
     return code ?? killedCode;
@@ -288,8 +280,8 @@ export class Consoles {
       );
       const pid = view.State.Pid;
       const end = async (): Promise<void> => {
-        await this.#begun(id);
-        await this.#endMarked(session, pid);
+        await this.#execs.begun(id);
+        await this.#execs.endMarked(session, pid);
       };
       socket.once('close', () => sessions.forget(session.mark));
       if (size) await this.#firstSize(id, size, { socket, end });
@@ -307,7 +299,7 @@ export class Consoles {
     { socket, end }: Omit<Started, 'id'>,
   ): Promise<void> {
     try {
-      await this.#await(() => this.#sized(id, size));
+      await this.#execs.await(() => this.#sized(id, size));
     } catch (error) {
       await end();
       socket.destroy();
@@ -322,7 +314,7 @@ export class Consoles {
       return true;
     } catch (error) {
       if (statusOf(error) === undefined) throw error;
-      return this.#codeNow(id);
+      return this.#execs.codeNow(id);
     }
   }
 
@@ -330,77 +322,6 @@ export class Consoles {
   async #resize(id: string, cols: number, rows: number): Promise<void> {
     const size = { h: rows, w: cols };
     await this.#parts.engine.ask((docker) => docker.getExec(id).resize(size), { once: true });
-  }
-
-  /** The daemon hands out the connection before it starts the program, which until then cannot be found. */
-  async #begun(id: string): Promise<void> {
-    const hasBegun = async (): Promise<true | undefined> => {
-      const { Pid: pid, ExitCode: code } = await this.#parts.engine.ask(
-        (docker) => docker.getExec(id).inspect(),
-        { once: true },
-      );
-      return pid > 0 || code !== null ? true : undefined;
-    };
-    try {
-      await this.#await(hasBegun, beginLooksMax);
-    } catch (error) {
-      // It is gone with its container, or the daemon is.
-      this.#parts.logger.debug({ err: error }, 'exec_start_unknown');
-    }
-  }
-
-  /** The exit code; undefined while the program runs. */
-  async #codeNow(id: string): Promise<number | undefined> {
-    const { engine } = this.#parts;
-    const { Running: running, ExitCode: code } = await engine.ask(
-      (docker) => docker.getExec(id).inspect(),
-      { once: true },
-    );
-    return running ? undefined : (code ?? undefined);
-  }
-
-  /** The result of `look`, for which it waits up to a second, or as many looks as are given. */
-  async #await<T>(look: () => Promise<T | undefined>, max = looksMax): Promise<T | undefined> {
-    for (let looks = 0; looks < max; looks++) {
-      const found = await look();
-      if (found !== undefined) return found;
-      await pause(lookEveryMs, this.#parts.engine.closed);
-    }
-    return undefined;
-  }
-
-  /** Code null: the daemon does not know the code. `lost`: the daemon cannot be asked. */
-  async #exitOf(id: string): Promise<{ code: number | null; lost: boolean }> {
-    try {
-      // The output may end a moment before the daemon knows the exit code.
-      const code = await this.#await(() => this.#codeNow(id));
-      return { code: code ?? null, lost: false };
-    } catch (error) {
-      this.#parts.logger.debug({ err: error }, 'exec_end_unknown');
-      return { code: null, lost: statusOf(error) === undefined };
-    }
-  }
-
-  async #endMarked({ mark, container }: OpenExec, pid: number): Promise<void> {
-    const { clock, engine, logger } = this.#parts;
-    const membership = { mark, variable: sessionVariable, first: null };
-    if (isHere(pid, container)) {
-      // Done twice, because a process that is just starting carries the mark only a moment later.
-      await killAll(membership, clock);
-      if (findMembers(membership).length > 0) await killAll(membership, clock);
-      return;
-    }
-    try {
-      const { id } = await engine.ask((docker) =>
-        docker
-          .getContainer(container)
-          .exec({ Cmd: ['/bin/sh', '-c', endMarked, `${sessionVariable}=${mark}`] }),
-      );
-      await engine.ask((docker) => docker.getExec(id).start({ Detach: true }), { once: true });
-    } catch (error) {
-      // The container has ended, and the process with it.
-      logger.debug({ err: error }, 'exec_not_ended');
-    }
   }
 }
 
