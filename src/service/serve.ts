@@ -15,6 +15,7 @@ import { systemClock } from '../lib/clock.ts';
 import { collectWhenIdle } from './idle-collection.ts';
 import type { Logger } from '../lib/log.ts';
 import { openFilesMax } from '../lib/open-files.ts';
+import { serveFirst } from '../lib/processes/go-first.ts';
 import { type LimitMemory, newLimitMemory, ThreadLimits } from '../threads/shared-limits.ts';
 import { LastResort } from './uncaught-errors.ts';
 import { openPlatform, type Platform } from './platform.ts';
@@ -49,6 +50,8 @@ export async function serve({ config, unknownVariables }: ResolvedConfig): Promi
     maxSockets: Math.min(config.maxSockets, socketsMax()),
   };
   const service = new Service({ config: settled, logger, output, writeLog, platform });
+  // All that is started before is as anybody's: threads of the pool, and what V8 has.
+  serveFirst();
   try {
     const { port } = await service.listen();
     const { maxSockets } = settled;

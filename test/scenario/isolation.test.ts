@@ -1,6 +1,7 @@
 /** What people choose and learn of the layers that keep apps of the process runtime apart. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
 import { archiveOf } from '../support/gangway-client.ts';
 import { found } from '../support/eventually.ts';
@@ -50,6 +51,25 @@ describe('a service that leaves out layers of isolation', () => {
     );
   });
 
+  it('serves before all that works beside it', { skip: needs('root') }, async () => {
+    const pid = String(gangway.pid);
+    assert.equal(niceOf(pid, pid), -10);
+    // Threads of the pool hash and write.
+    const pool = readdirSync(`/proc/${pid}/task`).filter((thread) => {
+      return readFileSync(`/proc/${pid}/task/${thread}/comm`, 'latin1') === 'libuv-worker\n';
+    });
+    assert.deepEqual(
+      pool.map((thread) => niceOf(pid, thread)),
+      [0, 0, 0, 0],
+    );
+    const runner = String((await runnerHello(gangway.dataDir))?.pid);
+    assert.equal(niceOf(runner, runner), 0);
+    if (!existsSync('/proc/self/autogroup')) return;
+    for (const one of [pid, runner]) {
+      assert.match(readFileSync(`/proc/${one}/autogroup`, 'latin1'), /nice -5$/m);
+    }
+  });
+
   it('names them in its log, with what is not kept apart without them, and on any thread', async () => {
     const [line, ...others] = gangway.logged('isolation_layers_missing');
     assert.deepEqual(others, []);
@@ -64,6 +84,12 @@ describe('a service that leaves out layers of isolation', () => {
     );
   });
 });
+
+/** What the kernel was asked for a thread; see proc(5). */
+function niceOf(pid: string, thread: string): number {
+  const stat = readFileSync(`/proc/${pid}/task/${thread}/stat`, 'latin1');
+  return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[16]);
+}
 
 const inNamespace = ['unshare', '--user', '--map-root-user'] as const;
 

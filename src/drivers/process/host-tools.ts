@@ -10,6 +10,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 
 import type { Logger } from '../../lib/log.ts';
+import { asOthers } from '../../lib/processes/go-first.ts';
 import { copyTree, exists, makeDir, makeWhole, writeReadable } from './copied-tree.ts';
 import { hashOf, programFiles } from './program.ts';
 
@@ -53,7 +54,7 @@ export class HostPrograms {
   async ask(program: string, args: readonly string[]): Promise<string | null> {
     const env = { PATH: this.path.join(':'), LANG: 'C.UTF-8' };
     const options = { env, timeout: askTimeoutMs, maxBuffer: answerMaxBytes };
-    return run(program, [...args], options).then(
+    return asOthers(() => run(program, [...args], options)).then(
       ({ stdout }) => stdout,
       () => null,
     );

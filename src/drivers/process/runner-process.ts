@@ -2,10 +2,11 @@
  * Owns the start of a runner: a process of its own session that outlives this one, with its log in
  * the data directory and nothing inherited.
  */
-import { spawn } from 'node:child_process';
+import { spawn, type StdioOptions } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 
+import { asOthers } from '../../lib/processes/go-first.ts';
 import type { IsolationLayer } from '../../protocol/isolation.ts';
 import { runnerStateDir } from '../../protocol/runner-version.ts';
 import { prepareRunnerProgram } from './program.ts';
@@ -44,10 +45,10 @@ export function startRunner({ dataDir, key, without }: RunnerSettings): number {
   const log = openLog(path.join(stateDir, 'runner.log'));
   try {
     const args = ['--data-dir', dataDir, '--without', without.join()];
-    const child = spawn(process.execPath, [...nodeFlags, entry, ...args], {
+    const options = {
       cwd: '/',
       detached: true,
-      stdio: ['pipe', log, log],
+      stdio: ['pipe', log, log] satisfies StdioOptions,
       // cbor-x in plain JavaScript: its native part costs 8 MB and serves only long strings.
       env: {
         CBOR_NATIVE_ACCELERATION_DISABLED: 'true',
@@ -57,7 +58,8 @@ export function startRunner({ dataDir, key, without }: RunnerSettings): number {
         MALLOC_MMAP_THRESHOLD_: '65536',
         MALLOC_TRIM_THRESHOLD_: '131072',
       },
-    });
+    };
+    const child = asOthers(() => spawn(process.execPath, [...nodeFlags, entry, ...args], options));
     child.once('error', () => undefined); // Told by the missing pid.
     child.unref();
     child.stdin?.on('error', () => undefined); // It is gone already; the socket tells.

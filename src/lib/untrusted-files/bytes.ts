@@ -8,6 +8,7 @@
 import { spawn } from 'node:child_process';
 import { constants } from 'node:fs';
 import { copyFile } from 'node:fs/promises';
+import { asOthers } from '../processes/go-first.ts';
 import type { OpenFile } from './calls.ts';
 
 const chunkBytes = 1024 * 1024;
@@ -50,10 +51,12 @@ function isCloned(source: OpenFile, target: OpenFile): Promise<boolean> {
 
 /** The program is given both files open: it has no path that somebody could change. */
 async function copyByProgram(source: OpenFile, target: OpenFile): Promise<void> {
-  const child = spawn('cp', ['--sparse=auto', '--reflink=auto', '--', inFd(3), inFd(4)], {
-    env: { PATH: '/usr/bin:/bin', LC_ALL: 'C' },
-    stdio: ['ignore', 'ignore', 'pipe', source.fd, target.fd],
-  });
+  const child = asOthers(() =>
+    spawn('cp', ['--sparse=auto', '--reflink=auto', '--', inFd(3), inFd(4)], {
+      env: { PATH: '/usr/bin:/bin', LC_ALL: 'C' },
+      stdio: ['ignore', 'ignore', 'pipe', source.fd, target.fd],
+    }),
+  );
   let said = '';
   child.stderr?.setEncoding('utf8').on('data', (text: string) => (said += text));
   const code = await new Promise<number | null>((resolve, reject) => {

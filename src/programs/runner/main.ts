@@ -12,6 +12,7 @@ import { parseArgs } from 'node:util';
 import { systemClock } from '../../lib/clock.ts';
 import { accepts } from '../../lib/connect.ts';
 import type { Logger } from '../../lib/log.ts';
+import { goFirst } from '../../lib/processes/go-first.ts';
 import { layersIn } from '../../protocol/isolation.ts';
 import {
   runnerSocketDir,
@@ -125,18 +126,6 @@ function endWhenUseless(parts: Ending, socketFile: string, end: (reason: string)
     else systemClock.after(lookMs, look);
   };
   systemClock.after(lookMs, look);
-}
-
-/**
- * The edge goes before what it leads to, where the kernel shares the processor by sessions (sched(7), autogroup):
- * each program has one of its own, and so does this process.
- */
-function goFirst(): void {
-  try {
-    fs.writeFileSync('/proc/self/autogroup', '-5');
-  } catch {
-    // It counts none, or we are not root.
-  }
 }
 
 async function main(): Promise<void> {
