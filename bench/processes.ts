@@ -125,6 +125,8 @@ export class Processes {
     const child = spawn(pinned[0] ?? '', pinned.slice(1), {
       ...(cwd !== undefined && { cwd }),
       env: { ...process.env, ...env },
+      // In a session of its own, as a service manager or a shell starts it: the kernel may share the processor by them.
+      detached: true,
       stdio: ['ignore', 'pipe', 'pipe'],
     }) as unknown as Child;
     // A program that cannot be started at all has no exit: nothing could be waited for.

@@ -1,8 +1,12 @@
 /**
  * Owns the priority of load programs. A real client has a machine of its own. On few cores, the figures
  * would otherwise show how load and server wait for each other.
+ *
+ * Where the kernel shares the processor by sessions (sched(7), autogroup), a priority says nothing to programs of
+ * others, so that of the session goes with it: each load has one of its own.
  */
 import { spawnSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
 import { constants, setPriority } from 'node:os';
 
 /**
@@ -12,6 +16,7 @@ import { constants, setPriority } from 'node:os';
 export function bePrompt(): void {
   try {
     setPriority(constants.priority.PRIORITY_HIGHEST);
+    rankSession(constants.priority.PRIORITY_HIGHEST);
   } catch {
     // Not allowed to: how late it is, is reported.
   }
@@ -27,6 +32,15 @@ export function standBack(): void {
   const args = ['--all-tasks', '--idle', '--pid', '0', String(process.pid)];
   const { status } = spawnSync('chrt', args, { stdio: 'ignore' });
   if (status !== 0) setPriority(constants.priority.PRIORITY_LOW);
+  rankSession(constants.priority.PRIORITY_BELOW_NORMAL);
+}
+
+function rankSession(priority: number): void {
+  try {
+    writeFileSync('/proc/self/autogroup', String(priority));
+  } catch {
+    // The kernel knows no shares of sessions, or we may not.
+  }
 }
 
 /** Of Node: room for what a few seconds of load make, so that nothing is collected meanwhile. */
