@@ -58,7 +58,7 @@ describe('an edge before an app that answers anything', () => {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port: other } = await place.app((_req, res) => res.end('quiet'));
     const { port } = server.address() as AddressInfo;
-    await place.edge.setRoutes([
+    place.edge.setRoutes([
       { host: 'a.localhost', targets: [{ host: '127.0.0.1', port }] },
       { host: 'b.localhost', targets: [{ host: '127.0.0.1', port: other }] },
     ]);

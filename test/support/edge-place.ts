@@ -1,5 +1,4 @@
 /** Owns an edge on a port of its own, and small apps behind it, for tests. */
-import fs from 'node:fs';
 import http from 'node:http';
 import net from 'node:net';
 import type { AddressInfo } from 'node:net';
@@ -7,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { Edge, type EdgeOptions } from '../../src/programs/edge/edge.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { freePort } from './ports.ts';
-import { noLog, tempDir } from './runner.ts';
+import { noLog } from './runner.ts';
 
 export interface Answer {
   status: number;
@@ -36,37 +35,38 @@ export function closeServer(server: http.Server): Promise<void> {
 }
 
 export class EdgePlace {
-  readonly #dir = tempDir();
   readonly #apps = new Set<App>();
   readonly #agent = new http.Agent({ keepAlive: true });
   readonly #options: Partial<EdgeOptions>;
-  edge: Edge;
+  #edge: Edge | undefined;
   /** Where the edge is asked. */
   port = 0;
 
   constructor(options: Partial<EdgeOptions> = {}) {
     this.#options = options;
-    this.edge = this.#make();
+  }
+
+  get edge(): Edge {
+    if (this.#edge === undefined) throw new Error('Cannot ask the edge: it is not open');
+    return this.#edge;
   }
 
   async open(): Promise<this> {
     this.port = await freePort();
-    await this.edge.configure({ host: '127.0.0.1', port: this.port });
+    await this.#make();
     return this;
   }
 
-  /** Another edge on what the first one kept. */
+  /** Another edge, with no routes. */
   async reopen(): Promise<void> {
     this.edge.close();
-    this.edge = this.#make();
-    await this.edge.configure({ host: '127.0.0.1', port: this.port });
+    await this.#make();
   }
 
   async close(): Promise<void> {
     this.edge.close();
     this.#agent.destroy();
     for (const { server } of this.#apps) await closeServer(server);
-    fs.rmSync(this.#dir, { recursive: true });
   }
 
   async app(handler: http.RequestListener): Promise<App> {
@@ -76,9 +76,9 @@ export class EdgePlace {
   }
 
   /** Sends `a.localhost` to these ports. */
-  routeTo(...ports: number[]): Promise<void> {
+  routeTo(...ports: number[]): void {
     const targets = ports.map((port) => ({ host: '127.0.0.1', port }));
-    return this.edge.setRoutes([{ host: 'a.localhost', targets }]);
+    this.edge.setRoutes([{ host: 'a.localhost', targets }]);
   }
 
   ask(options: http.RequestOptions = {}, body?: Buffer | string): Promise<Answer> {
@@ -117,13 +117,14 @@ export class EdgePlace {
     });
   }
 
-  #make(): Edge {
+  async #make(): Promise<void> {
     const tenants = {
       ownSockets: () => Promise.resolve(new Set<string>()),
       ownPlace: () => undefined,
       leadIn: () => Promise.resolve(false),
     };
-    const own = { dir: this.#dir, tenants, clock: systemClock, logger: noLog };
-    return new Edge({ ...own, ...this.#options });
+    const own = { tenants, clock: systemClock, logger: noLog };
+    this.#edge = await Edge.create({ ...own, ...this.#options });
+    await this.#edge.listen({ host: '127.0.0.1', port: this.port });
   }
 }

@@ -41,6 +41,11 @@ export function runnerOf(dir: string): FoundProcess | undefined {
   return processesOf(dir).find(({ command }) => command.includes(' --data-dir '));
 }
 
+/** The edge of a data directory, while there is one. */
+export function edgeOf(dir: string): FoundProcess | undefined {
+  return processesOf(dir).find(({ command }) => command.includes('/programs/edge/main.'));
+}
+
 /** Sends a signal; false when the process is gone. */
 export function signal(pid: number, name: NodeJS.Signals): boolean {
   try {

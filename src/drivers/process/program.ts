@@ -18,6 +18,7 @@ const sourceRoot = fileURLToPath(new URL('../../', import.meta.url));
 const entryName = path.join('programs', 'runner', 'main');
 /** Started by the runner, not imported. */
 const terminalsName = path.join('programs', 'terminals', 'main');
+const edgeName = path.join('programs', 'edge', 'main');
 const launcherName = path.join('programs', 'runner', 'limits', 'launcher');
 const relativeImport = /(\bfrom\s+|\bimport\s*\(?\s*)'(\.{1,2}\/[^']+)\.ts'/g;
 
@@ -32,7 +33,7 @@ interface ProgramFile {
  * other content are removed.
  */
 export function prepareRunnerProgram(dir: string): string {
-  const files = programFiles([entryName, terminalsName, launcherName]);
+  const files = programFiles([entryName, terminalsName, edgeName, launcherName]);
   const folder = `program-${hashOf(files)}`;
   const target = path.join(dir, folder);
   if (!fs.existsSync(target)) write(dir, target, files);

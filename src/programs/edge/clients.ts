@@ -91,6 +91,11 @@ export class Clients {
     };
   }
 
+  /** Of all clients. */
+  get connections(): number {
+    return this.#connections;
+  }
+
   /** Addresses and CIDRs of proxies, from now on. Throws when one is neither. */
   trust(proxies: readonly string[]): void {
     this.#isTrusted = networks(proxies);

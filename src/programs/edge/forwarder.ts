@@ -12,6 +12,7 @@ import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import type { ProxyServer } from 'httpxy';
 
+import type { Target, Tenants } from '../../protocol/edge-messages.ts';
 import type { Logger } from '../../lib/log.ts';
 import { boundInterim, isPassable, rewriteAnswer } from './app-answers.ts';
 import { loadProxyServer } from './lean-http.ts';
@@ -23,9 +24,9 @@ import {
   readHost,
   rewriteHead,
 } from './request-head.ts';
-import type { Routes, Target } from './routes.ts';
+import type { Routes } from './routes.ts';
 import { RequestTurns } from './request-turns.ts';
-import { SingleAgent, type Tenants, Upstreams } from './upstreams.ts';
+import { SingleAgent, Upstreams } from './upstreams.ts';
 
 /** An exchange ends when the app sends nothing for this long. */
 const silenceMs = 10 * 60_000;
@@ -57,6 +58,7 @@ export class Forwarder {
   readonly #upstreams: Upstreams;
   readonly #turns = new RequestTurns();
   readonly #passages = new WeakMap<IncomingMessage, Passage>();
+  #isDraining = false;
 
   private constructor({ routes, tenants, logger }: ForwarderParts, proxy: ProxyServer) {
     this.#routes = routes;
@@ -96,7 +98,7 @@ export class Forwarder {
       return;
     }
     const { targets, host } = found;
-    const keeps = keepsConnection(req);
+    const keeps = keepsConnection(req) && !this.#isDraining;
     rewriteHead(req);
     let taken = false;
     for (let tries = 0; tries < triesMax; tries++) {
@@ -147,6 +149,11 @@ export class Forwarder {
       this.#logger.debug({ err: error }, 'edge_upgrade_failed');
       socket.destroySoon();
     }
+  }
+
+  /** From now on each answer is the last of its connection. */
+  drain(): void {
+    this.#isDraining = true;
   }
 
   close(): void {

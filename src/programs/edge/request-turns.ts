@@ -6,7 +6,7 @@
  *    turn.
  * 2. Targets that wait are served in turn. For each the order is kept.
  */
-import type { Target } from './routes.ts';
+import type { Target } from '../../protocol/edge-messages.ts';
 
 /** For one target, and for all. A turn itself costs next to nothing: more of them make as much. */
 const [eachMax, allMax] = [1, 4];

@@ -1,17 +1,12 @@
 /**
- * Owns which host goes where: the latest routes, on disk before they serve.
+ * Owns which host goes where: the latest routes.
  *
  * 1. A route's targets take turns. A target that just refused a connection comes last for a while.
  * 2. New routes apply to the next request. A request under way stays with its target.
  */
-import fs from 'node:fs';
-import path from 'node:path';
-
-import type { EdgeRoute, EdgeTarget, Vacancy } from '../../protocol/workload.ts';
+import type { Target } from '../../protocol/edge-messages.ts';
+import type { EdgeRoute, Vacancy } from '../../protocol/workload.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { writeFileWhole } from '../../lib/whole-file.ts';
-
-export type Target = Readonly<EdgeTarget>;
 
 interface LiveRoute {
   targets: readonly Target[];
@@ -19,34 +14,23 @@ interface LiveRoute {
   next: number;
 }
 
-const fileName = 'routes.json';
 /** How long a target that refused is tried after the others. */
 const refusedMs = 2000;
 
 export class Routes {
-  readonly #file: string;
   readonly #clock: Clock;
-  #routes: ReadonlyMap<string, LiveRoute>;
+  #routes: ReadonlyMap<string, LiveRoute> = new Map();
   /** Every target of a route once, the same one as long as routes lead there. */
   #targets: ReadonlyMap<string, Target> = new Map();
   readonly #refusedAtMs = new Map<string, number>();
 
-  /** Reads what an earlier runner kept in `dir`. A damaged file counts as no routes. */
-  constructor(dir: string, clock: Clock) {
-    this.#file = path.join(dir, fileName);
+  constructor(clock: Clock) {
     this.#clock = clock;
-    this.#routes = this.#toMap(readRoutes(this.#file));
   }
 
   replace(routes: readonly EdgeRoute[]): void {
-    writeFileWhole(this.#file, JSON.stringify(routes), true);
     this.#routes = this.#toMap(routes);
     this.#refusedAtMs.clear();
-  }
-
-  get leadSomewhere(): boolean {
-    for (const { targets } of this.#routes.values()) if (targets.length > 0) return true;
-    return false;
   }
 
   /** Targets in the order to try; undefined for a host that is no app's. */
@@ -102,13 +86,4 @@ export class Routes {
 
 function keyOf({ host, port, workload = '' }: Target): string {
   return `${host}:${String(port)} ${workload}`;
-}
-
-function readRoutes(file: string): EdgeRoute[] {
-  try {
-    const routes: unknown = JSON.parse(fs.readFileSync(file, 'utf8'));
-    return Array.isArray(routes) ? (routes as EdgeRoute[]) : [];
-  } catch {
-    return []; // None yet, or damaged: Gangway sets the routes when it connects.
-  }
 }

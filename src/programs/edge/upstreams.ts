@@ -12,32 +12,14 @@ import type { ClientRequestArgs } from 'node:http';
 import net from 'node:net';
 import type { Duplex } from 'node:stream';
 
+import type { OwnPlace, Target, Tenants } from '../../protocol/edge-messages.ts';
 import { connectWithin } from '../../lib/connect.ts';
 import { http } from './lean-http.ts';
-import type { Target } from './routes.ts';
 
 const connectMs = 5000;
 const idlePerTargetMax = 64;
 /** The second time nothing that was seen earlier counts. */
 const triesMax = 2;
-
-/** Says who listens at targets that are workloads of this machine. */
-export interface Tenants {
-  /**
-   * The sockets by which the workload, and nobody else, listens at its target; empty when others do, or
-   * nobody. What is seen is younger than the call.
-   */
-  ownSockets(target: Target): Promise<ReadonlySet<string>>;
-  /** Where it serves in a network of its own: the very same as long as it does. Undefined: on the machine's. */
-  ownPlace(target: Target): OwnPlace | undefined;
-  /** It refused a connection there: it may listen on its loopback alone. Resolves with whether to try again. */
-  leadIn(target: Target): Promise<boolean>;
-}
-
-export interface OwnPlace {
-  readonly host: string;
-  readonly port: number;
-}
 
 /** Somebody else took the connection, or nobody is known to have. */
 class NotItsOwn extends Error {

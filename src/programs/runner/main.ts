@@ -11,8 +11,10 @@ import { parseArgs } from 'node:util';
 
 import { systemClock } from '../../lib/clock.ts';
 import { accepts } from '../../lib/connect.ts';
+import { lineLogger } from '../../lib/line-logger.ts';
 import type { Logger } from '../../lib/log.ts';
 import { goFirst } from '../../lib/processes/go-first.ts';
+import { edgeUid } from '../../lib/processes/program-uids.ts';
 import { layersIn } from '../../protocol/isolation.ts';
 import {
   runnerSocketDir,
@@ -20,7 +22,7 @@ import {
   runnerStateDir,
 } from '../../protocol/runner-version.ts';
 import { socketAddress } from '../../protocol/runner-socket.ts';
-import { Edge } from '../edge/edge.ts';
+import { EdgeKeeper } from './edge/edge-keeper.ts';
 import { instanceOf } from './instance.ts';
 import { Isolation } from './isolation/isolation.ts';
 import { readCgroupHost } from './limits/cgroups.ts';
@@ -66,29 +68,11 @@ function closeInherited(): void {
   }
 }
 
-/** The smallest logger that reads like pino's: the runner has no room for pino itself. */
-function createLogger(): Logger {
-  const at =
-    (level: number) =>
-    (fields: object, event: string): void => {
-      const line = { level, time: Date.now(), pid: process.pid, name: 'runner' };
-      const text = JSON.stringify({ ...line, ...fields, msg: event }, plainError);
-      process.stdout.write(`${text}\n`);
-    };
-  return { debug: () => undefined, info: at(30), warn: at(40), error: at(50), fatal: at(60) };
-}
-
-function plainError(_key: string, value: unknown): unknown {
-  if (!(value instanceof Error)) return value;
-  const { name: type, message, stack, cause } = value;
-  return { type, message, stack, ...Object.fromEntries(Object.entries(value)), cause };
-}
-
 interface Ending {
   logger: Logger;
   runner: Runner;
   server: RunnerServer;
-  edge: Edge;
+  edge: EdgeKeeper;
 }
 
 /** Ends the process once; what runs is ended before and left on record. */
@@ -103,7 +87,6 @@ function onceEnded(parts: Ending): (reason: string) => void {
       .catch((error: unknown) => parts.logger.error({ err: error }, 'runner_release_failed'))
       .finally(() => {
         parts.server.close();
-        parts.edge.close();
         process.exit(0);
       });
   };
@@ -128,6 +111,12 @@ function endWhenUseless(parts: Ending, socketFile: string, end: (reason: string)
   systemClock.after(lookMs, look);
 }
 
+/** A bug of one request must not take every app with it: they are children of this process. */
+function surviveBugs(logger: Logger): void {
+  process.on('uncaughtException', (err) => logger.error({ err }, 'exception_not_caught'));
+  process.on('unhandledRejection', (err) => logger.error({ err }, 'rejection_not_handled'));
+}
+
 async function main(): Promise<void> {
   const { values } = parseArgs({
     options: { 'data-dir': { type: 'string' }, without: { type: 'string' } },
@@ -141,10 +130,8 @@ async function main(): Promise<void> {
   goFirst();
   // Whoever starts a runner hands it the key on standard input: it stands in no file and no list.
   const key = Buffer.from(fs.readFileSync(0, 'latin1').trim(), 'hex');
-  const logger = createLogger();
-  // A bug of one request must not take every app with it: they are children of this process.
-  process.on('uncaughtException', (err) => logger.error({ err }, 'exception_not_caught'));
-  process.on('unhandledRejection', (err) => logger.error({ err }, 'rejection_not_handled'));
+  const logger = lineLogger('runner');
+  surviveBugs(logger);
   const stateDir = path.join(dataDir, runnerStateDir);
   const socketDir = path.join(dataDir, runnerSocketDir);
   for (const dir of [stateDir, socketDir]) fs.mkdirSync(dir, { recursive: true, mode: 0o700 });
@@ -167,7 +154,15 @@ async function main(): Promise<void> {
     isRoot: host.isRoot,
     openNetworks: () => openNetworks({ stateDir, instance, clock: systemClock, logger }),
   });
+  const edge: EdgeKeeper = new EdgeKeeper({
+    stateDir,
+    tenants: () => runner,
+    uid: host.isRoot ? edgeUid : null,
+    clock: systemClock,
+    logger,
+  });
   const runner = new Runner({
+    edge,
     stateDir,
     records: new Records(path.join(stateDir, 'workloads'), new EnvSeal(key)),
     instance,
@@ -178,7 +173,6 @@ async function main(): Promise<void> {
     clock: systemClock,
     logger,
   });
-  const edge = new Edge({ dir: stateDir, tenants: runner, clock: systemClock, logger });
   let end: (reason: string) => void = () => undefined;
   const server = new RunnerServer({
     runner,

@@ -9,6 +9,7 @@ import { setImmediate } from 'node:timers/promises';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
+import type { Target, Tenants } from '../../protocol/edge-messages.ts';
 import type { LayerState } from '../../protocol/isolation.ts';
 import type {
   ExecOutcome,
@@ -25,12 +26,11 @@ import { ListenerTable } from '../../lib/processes/listener-table.ts';
 import type { Listener, ListeningSocket } from '../../lib/processes/listening-sockets.ts';
 import { FreePorts } from '../../lib/processes/ports.ts';
 import { connectToOwn, type OwnSocket } from '../../lib/untrusted-files/socket.ts';
-import type { Target } from '../edge/routes.ts';
-import type { OwnPlace, Tenants } from '../edge/upstreams.ts';
 import { runCommand } from './command.ts';
 import { type PipedCommand, startPiped } from './piped-command.ts';
 import { DatabasePorts } from './database-ports.ts';
 import { FairTurns } from './fair-turns.ts';
+import type { EdgeKeeper } from './edge/edge-keeper.ts';
 import type { Ground } from './ground.ts';
 import type { Isolation } from './isolation/isolation.ts';
 import { KeptPorts } from './kept-ports.ts';
@@ -53,6 +53,8 @@ export interface RunnerOptions {
   output: Omit<OutputOptions, 'dir'>;
   limits: Limits;
   isolation: Isolation;
+  /** Told where workloads serve. */
+  edge: Pick<EdgeKeeper, 'place' | 'close'>;
   backoff: Backoff;
   clock: Clock;
   logger: Logger;
@@ -64,7 +66,7 @@ const loopback = '127.0.0.1';
 const probeMs = 1000;
 const nobody: ReadonlySet<string> = new Set();
 
-export class Runner implements Tenants {
+export class Runner implements Omit<Tenants, 'ownPlace'> {
   readonly terminals: Terminals;
   readonly #options: RunnerOptions;
   readonly #workloads = new Map<string, Workload>();
@@ -215,10 +217,6 @@ export class Runner implements Tenants {
       : this.#inside.listeners(known.network);
   }
 
-  ownPlace({ workload = '' }: Target): OwnPlace | undefined {
-    return this.#workloads.get(workload)?.place;
-  }
-
   async leadIn({ workload = '' }: Target): Promise<boolean> {
     const known = this.#workloads.get(workload);
     if (known?.isUp() !== true || known.network === null || known.port === null) return false;
@@ -310,6 +308,7 @@ export class Runner implements Tenants {
     this.terminals.endAll();
     await Promise.all(this.#removals.values());
     await Promise.all([...this.#workloads.values()].map((workload) => workload.release()));
+    await this.#options.edge.close();
     this.#options.limits.close();
     this.#options.isolation.close();
   }
@@ -354,7 +353,7 @@ export class Runner implements Tenants {
 
   #add(record: WorkloadRecord, recovered: boolean): Workload {
     const { id } = record.spec;
-    const { clock, logger, backoff, records, limits, isolation } = this.#options;
+    const { clock, logger, backoff, records, limits, isolation, edge } = this.#options;
     const confinement = limits.confinementOf(id, record.spec.resources, record.spec.team);
     const output = new Output(
       { ...this.#options.output, dir: records.spoolDir(id) },
@@ -376,7 +375,9 @@ export class Runner implements Tenants {
       clock,
       logger,
       save: (changed, durable) => records.save(changed, durable),
+      left: () => edge.place(id, undefined),
       changed: (changed) => {
+        void edge.place(id, changed.place);
         for (const watcher of this.#watchers) watcher(changed.view());
       },
     });

@@ -14,13 +14,13 @@ import { asServiceError, ServiceError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import { encodeFrame, FrameDecoder } from '../../protocol/message-frames.ts';
 import { runnerProtocol } from '../../protocol/runner-version.ts';
-import type { Edge } from '../edge/edge.ts';
+import type { EdgeKeeper } from './edge/edge-keeper.ts';
 import { servePipe } from './pipe-connection.ts';
 import type { Runner } from './runner.ts';
 
 export interface RunnerServerOptions {
   runner: Runner;
-  edge: Pick<Edge, 'configure' | 'setRoutes'>;
+  edge: Pick<EdgeKeeper, 'configure' | 'setRoutes'>;
   logger: Logger;
   /** Layers of isolation that this runner was told to leave out. */
   without: readonly IsolationLayer[];

@@ -7,9 +7,9 @@
  *    leads to the database while that runs.
  */
 import type { HeldPorts } from '../../lib/processes/held-ports.ts';
+import type { OwnPlace } from '../../protocol/edge-messages.ts';
 import type { WorkloadSpec } from '../../protocol/workload.ts';
 import type { OwnSocket } from '../../lib/untrusted-files/socket.ts';
-import type { OwnPlace } from '../edge/upstreams.ts';
 import type { WorkloadNetwork } from './network/networks.ts';
 
 export interface ServicePortParts {

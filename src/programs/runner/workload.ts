@@ -5,6 +5,7 @@
  * 2. No second process starts before all of the first are gone.
  * 3. It counts as ended when its last log entry is in the spool.
  */
+import type { OwnPlace } from '../../protocol/edge-messages.ts';
 import type {
   Exit,
   Usage,
@@ -21,7 +22,6 @@ import { Compartment, type CompartmentParts, type Part } from './isolation/compa
 import type { Output } from './output.ts';
 import { type Membership, readProcess } from '../../lib/processes/processes.ts';
 import type { OwnSocket } from '../../lib/untrusted-files/socket.ts';
-import type { OwnPlace } from '../edge/upstreams.ts';
 import type { WorkloadNetwork } from './network/networks.ts';
 import { failedToStart, type ProgramProcess, startProgram } from './program-process.ts';
 import type { WorkloadRecord } from './records.ts';
@@ -325,7 +325,7 @@ export class Workload {
     };
     const ended = (): void => {
       this.#isUp = false;
-      void this.#port.hold();
+      void Promise.all([this.#parts.left(), this.#port.hold()]);
     };
     const command = this.#port.commandFor(this.network !== null);
     const spec = { ...this.spec, command };

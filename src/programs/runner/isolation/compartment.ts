@@ -4,6 +4,7 @@
  * 1. Both last over its restarts. What the system has ended is made anew for the next run.
  * 2. What runs beside its program, such as a command, has a part of its own in the groups: by that it is
  *    known, whatever it carries in its environment.
+ * 3. Its address is not given back while anybody might still go there to reach it.
  */
 import type { ControlGroup } from '../../../lib/processes/processes.ts';
 import type { Logger } from '../../../lib/log.ts';
@@ -19,6 +20,8 @@ export interface CompartmentParts {
   dir: string;
   isolation: Isolation;
   confinement: Confinement;
+  /** Resolves when nobody goes any more to where it served. */
+  left: () => Promise<void>;
   logger: Logger;
 }
 
@@ -104,7 +107,9 @@ export class Compartment {
   async #leave(): Promise<void> {
     const enclosure = this.#enclosure;
     this.#enclosure = undefined;
-    await enclosure?.close();
+    if (enclosure === undefined) return;
+    if (enclosure.network !== null) await this.#parts.left();
+    await enclosure.close();
   }
 
   #within(place: Place | null): Place | null {

@@ -15,7 +15,7 @@ describe('Edge with streams and switches', () => {
   it('streams a large body both ways', async () => {
     const size = 64 * 1024 * 1024;
     const { port: to } = await place.app((req, res) => req.pipe(res));
-    await place.routeTo(to);
+    place.routeTo(to);
     const received = await new Promise<number>((resolve, reject) => {
       let bytes = 0;
       let sent = 0;
@@ -56,7 +56,7 @@ describe('Edge with streams and switches', () => {
       };
       write();
     });
-    await place.routeTo(to);
+    place.routeTo(to);
     const socket = net.connect(place.port, '127.0.0.1', () => {
       socket.write('GET / HTTP/1.1\r\nHost: a.localhost\r\n\r\n');
     });
@@ -79,7 +79,7 @@ describe('Edge with streams and switches', () => {
       res.writeHead(200, { 'content-length': '100' });
       res.write('half', () => res.socket?.destroy());
     });
-    await place.routeTo(to);
+    place.routeTo(to);
     await assert.rejects(place.ask({}), { code: 'ECONNRESET' });
   });
 
@@ -90,7 +90,7 @@ describe('Edge with streams and switches', () => {
       res.write('first');
       req.resume();
     });
-    await place.routeTo(to);
+    place.routeTo(to);
     const headers = { host: 'a.localhost' };
     const req = http.get({ host: '127.0.0.1', port: place.port, headers, agent: false }, (res) => {
       res.once('data', () => req.destroy());
@@ -109,7 +109,7 @@ describe('Edge with streams and switches', () => {
       };
     const blue = await place.app(slow('blue'));
     const green = await place.app(slow('green'));
-    await place.routeTo(blue.port);
+    place.routeTo(blue.port);
     const seen = new Map<string, number>();
     const load = { stop: false };
     const clients = Array.from({ length: 20 }, async (_each, i) => {
@@ -123,7 +123,7 @@ describe('Edge with streams and switches', () => {
       while ((seen.get(name) ?? 0) < count) await new Promise((resolve) => setTimeout(resolve, 5));
     };
     await reach('blue', 100);
-    await place.routeTo(green.port);
+    place.routeTo(green.port);
     const answer = await place.ask({});
     assert.equal(answer.body, 'green');
     await reach('green', 100);
@@ -137,7 +137,7 @@ describe('Edge with streams and switches', () => {
   it('survives apps that close kept connections at any moment', async () => {
     const { port: to, server } = await place.app((_req, res) => res.end('ok'));
     server.keepAliveTimeout = 1;
-    await place.routeTo(to);
+    place.routeTo(to);
     for (let i = 0; i < 300; i++) {
       assert.equal((await place.ask({})).status, 200);
       if (i % 10 === 0) await new Promise((resolve) => setTimeout(resolve, 1));

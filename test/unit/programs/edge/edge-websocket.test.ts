@@ -37,7 +37,7 @@ describe('Edge with WebSockets', () => {
 
   it('carries messages both ways and closes both ends', async () => {
     const { port: to, sockets } = await echo();
-    await place.routeTo(await freePort(), to);
+    place.routeTo(await freePort(), to);
     const socket = connect();
     assert.equal(String(await once(socket, 'message')), '127.0.0.1');
     const large = Buffer.alloc(2_000_000, 7);
@@ -50,10 +50,10 @@ describe('Edge with WebSockets', () => {
 
   it('leaves open ones where they are when the route changes', async () => {
     const { port: to } = await echo();
-    await place.routeTo(to);
+    place.routeTo(to);
     const socket = connect();
     await once(socket, 'message');
-    await place.routeTo();
+    place.routeTo();
     socket.send('still');
     assert.equal(String(await once(socket, 'message')), 'still');
     socket.terminate();
@@ -69,15 +69,15 @@ describe('Edge with WebSockets', () => {
           res.destroy();
         });
       });
-    await place.edge.setRoutes([]);
+    place.edge.setRoutes([]);
     assert.equal(await refusal(), 404);
-    await place.routeTo();
+    place.routeTo();
     assert.equal(await refusal(), 503);
-    await place.routeTo(await freePort());
+    place.routeTo(await freePort());
     assert.equal(await refusal(), 502);
     const { port: to, server } = await place.app(() => undefined);
     server.on('upgrade', (_req, socket) => socket.end('HTTP/1.1 403 Forbidden\r\n\r\n'));
-    await place.routeTo(to);
+    place.routeTo(to);
     assert.equal(await refusal(), 403);
   });
 });

@@ -5,7 +5,7 @@ import net from 'node:net';
 import { once } from 'node:events';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 
-import { closeServer, EdgePlace } from '../../../support/edge-place.ts';
+import { EdgePlace } from '../../../support/edge-place.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { ManualClock, settle } from '../../../support/manual-clock.ts';
 import { freePort } from '../../../support/ports.ts';
@@ -21,7 +21,7 @@ describe('Edge', () => {
     const { port: to } = await place.app((req, res) =>
       res.end(`${req.method ?? ''} ${req.url ?? ''}`),
     );
-    await place.routeTo(to);
+    place.routeTo(to);
     const answer = await place.ask({
       path: '/x//y?z=1',
       headers: { host: `A.LocalHost:${String(place.port)}` },
@@ -37,26 +37,26 @@ describe('Edge', () => {
   });
 
   it('answers 503 with Retry-After for an app without targets', async () => {
-    await place.routeTo();
+    place.routeTo();
     const answer = await place.ask({});
     assert.equal(answer.status, 503);
     assert.ok(Number(answer.headers['retry-after']) > 0);
   });
 
   it('answers 502 with Retry-After for a target that refuses, and for one that hangs up', async () => {
-    await place.routeTo(await freePort());
+    place.routeTo(await freePort());
     const refused = await place.ask({});
     assert.equal(refused.status, 502);
     assert.ok(Number(refused.headers['retry-after']) > 0);
     const { port: to } = await place.app((req) => req.socket.destroy());
-    await place.routeTo(to);
+    place.routeTo(to);
     assert.equal((await place.ask({})).status, 502);
     assert.equal((await place.ask({ method: 'POST' }, 'x')).status, 502);
   });
 
   it('tries another target when one refuses, also with a body', async () => {
     const { port: to } = await place.app((req, res) => req.pipe(res));
-    await place.routeTo(await freePort(), to);
+    place.routeTo(await freePort(), to);
     for (let i = 0; i < 6; i++) {
       assert.equal(
         (await place.ask({ method: 'POST' }, `body ${String(i)}`)).body,
@@ -120,7 +120,7 @@ describe('Edge', () => {
   it('takes the targets in turn', async () => {
     const one = await place.app((_req, res) => res.end('1'));
     const two = await place.app((_req, res) => res.end('2'));
-    await place.routeTo(one.port, two.port);
+    place.routeTo(one.port, two.port);
     const bodies = [];
     for (let i = 0; i < 4; i++) bodies.push((await place.ask({})).body);
     assert.deepEqual(bodies.sort(), ['1', '1', '2', '2']);
@@ -134,14 +134,14 @@ describe('Edge', () => {
     };
     const one = await place.app(hangUp);
     const two = await place.app(hangUp);
-    await place.routeTo(one.port, two.port);
+    place.routeTo(one.port, two.port);
     assert.equal((await place.ask({ method: 'POST' }, 'pay')).status, 502);
     assert.equal(seen, 1);
   });
 
   it('tells the app who the client is, and not what the client says of itself', async () => {
     const { port: to } = await place.app((req, res) => res.end(JSON.stringify(req.headers)));
-    await place.routeTo(to);
+    place.routeTo(to);
     const headers = {
       'x-forwarded-for': '6.6.6.6',
       'x-forwarded-proto': 'https',
@@ -178,7 +178,7 @@ describe('Edge', () => {
       res.writeHead(201, { 'set-cookie': ['a=1', 'b=2'], connection: 'close', 'x-own': 'yes' });
       res.end('made');
     });
-    await place.routeTo(to);
+    place.routeTo(to);
     const answer = await place.ask({});
     assert.deepEqual(answer.headers['set-cookie'], ['a=1', 'b=2']);
     assert.equal(answer.headers['x-own'], 'yes');
@@ -188,7 +188,7 @@ describe('Edge', () => {
 
   it('refuses what apps and edge could read differently', async () => {
     const { port: to } = await place.app((_req, res) => res.end('reached'));
-    await place.routeTo(to);
+    place.routeTo(to);
     const heads = [
       'GET / HTTP/1.1\r\nHost: a.localhost\r\nHost: b.localhost',
       'GET / HTTP/1.1\r\nAccept: x',
@@ -209,7 +209,7 @@ describe('Edge', () => {
       res.write('chunk');
       res.end('ed');
     });
-    await place.routeTo(to);
+    place.routeTo(to);
     const old = await place.raw('GET / HTTP/1.0\r\nHost: a.localhost\r\n\r\n');
     assert.match(old, /^HTTP\/1\.[01] 200 .*\r\n\r\nchunked$/s);
     const closing = await place.raw(
@@ -222,45 +222,10 @@ describe('Edge', () => {
     const { port: to } = await place.app((req, res) =>
       res.end(`plain ${String(req.headers.upgrade)}`),
     );
-    await place.routeTo(to);
+    place.routeTo(to);
     const answer = await place.raw(
       'GET / HTTP/1.1\r\nHost: a.localhost\r\nConnection: Upgrade, HTTP2-Settings, close\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n\r\n',
     );
     assert.match(answer, /plain undefined/);
-  });
-
-  describe('configure()', () => {
-    it('refuses a port in use, and serves it when it is free', async () => {
-      const holder = await place.app((_req, res) => res.end('holder'));
-      await place.routeTo(await freePort());
-      await assert.rejects(place.edge.configure({ host: '127.0.0.1', port: holder.port }), {
-        code: 'CONFLICT',
-        message: /port is in use/,
-      });
-      await assert.rejects(place.routeTo(1), { code: 'CONFLICT' });
-      await closeServer(holder.server);
-      place.port = holder.port;
-      while (place.edge.address === undefined)
-        await new Promise((resolve) => setTimeout(resolve, 20));
-      assert.equal((await place.ask({})).status, 502);
-    });
-
-    it('keeps the routes for the next runner', async () => {
-      const { port: to } = await place.app((_req, res) => res.end('kept'));
-      await place.routeTo(to);
-      await place.reopen();
-      assert.equal((await place.ask({})).body, 'kept');
-    });
-
-    it('goes elsewhere and nowhere', async () => {
-      const other = await freePort();
-      await place.edge.configure({ host: '127.0.0.1', port: other });
-      await assert.rejects(place.ask({ agent: false }), { code: 'ECONNREFUSED' });
-      place.port = other;
-      await place.edge.setRoutes([]);
-      assert.equal((await place.ask({})).status, 404);
-      await place.edge.configure(null);
-      await assert.rejects(place.ask({ agent: false }), { code: 'ECONNREFUSED' });
-    });
   });
 });

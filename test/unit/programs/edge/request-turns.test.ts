@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 
 import { RequestTurns } from '../../../../src/programs/edge/request-turns.ts';
-import type { Target } from '../../../../src/programs/edge/routes.ts';
+import type { Target } from '../../../../src/protocol/edge-messages.ts';
 
 function target(port: number): Target {
   return { host: '127.0.0.1', port };

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import type { OwnPlace, Tenants } from '../../../../src/programs/edge/upstreams.ts';
+import type { OwnPlace, Tenants } from '../../../../src/protocol/edge-messages.ts';
+import type { EdgeRoute } from '../../../../src/protocol/workload.ts';
 import { EdgePlace } from '../../../support/edge-place.ts';
 import { freePort } from '../../../support/ports.ts';
 
 describe('the edge before a workload', () => {
   let place: EdgePlace;
+  let routes: EdgeRoute[];
   /** What is seen at each look. */
   let seen: string[][];
   let looks: number;
@@ -26,7 +28,8 @@ describe('the edge before a workload', () => {
     });
     server.on('connection', () => connections++);
     const target = { host: '127.0.0.1', port, workload: 'web-1' };
-    await place.edge.setRoutes([{ host: 'a.localhost', targets: [target] }]);
+    routes = [{ host: 'a.localhost', targets: [target] }];
+    place.edge.setRoutes(routes);
   });
   afterEach(() => place.close());
 
@@ -54,8 +57,8 @@ describe('the edge before a workload', () => {
       (await place.ask({ agent: false, headers: { connection: 'close' } })).body,
       'fine',
     );
-    place.edge.close();
     await place.reopen();
+    place.edge.setRoutes(routes);
     looks = 0;
     // By what was seen last another one listened there.
     seen = [['1'], ['2'], ['2']];
@@ -87,7 +90,7 @@ describe('the edge before many requests at once', () => {
       const routeOf = (host: string) => {
         return { host, targets: [{ ...at, workload: host }] };
       };
-      await place.edge.setRoutes(['many.localhost', 'quiet.localhost'].map(routeOf));
+      place.edge.setRoutes(['many.localhost', 'quiet.localhost'].map(routeOf));
       const headOf = (host: string, more = ''): string =>
         `GET / HTTP/1.1\r\nHost: ${host}\r\n${more}\r\n`;
       // One client that does not wait for answers: all heads come in one turn.
@@ -136,7 +139,7 @@ describe('the edge before a workload in a network of its own', () => {
     at = { host: '127.0.0.1', port };
     // Where it was when the route was made.
     const target = { host: '127.0.0.9', port: 1, workload: 'web-1' };
-    await place.edge.setRoutes([{ host: 'a.localhost', targets: [target] }]);
+    place.edge.setRoutes([{ host: 'a.localhost', targets: [target] }]);
   });
   afterEach(() => place.close());
 

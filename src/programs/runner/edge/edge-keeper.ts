@@ -1,0 +1,193 @@
+/**
+ * Owns that there is an edge: its port, what it is told, and its process, which is started again when it ends.
+ *
+ * 1. What is told holds when its promise resolves, in every process of the edge that lives: a route or a place
+ *    that is withdrawn leads nowhere from then on.
+ * 2. The port is bound here. When it is taken, that is tried again until it is free; the routes are kept meanwhile.
+ * 3. A new process takes over before the old one drains. When one dies, connections wait for the next.
+ */
+import type { EdgeAddress, EdgeSettings } from '../../../protocol/runner-messages.ts';
+import type { EdgeOrder, OwnPlace } from '../../../protocol/edge-messages.ts';
+import type { EdgeRoute } from '../../../protocol/workload.ts';
+import { ServiceError } from '../../../lib/errors.ts';
+import { restartDelayMs } from '../backoff.ts';
+import { BoundPort } from './bound-port.ts';
+import { EdgeProcess, type EdgeProcessOptions } from './edge-process.ts';
+import { StoredRoutes } from './stored-routes.ts';
+
+export interface EdgeKeeperOptions extends EdgeProcessOptions {
+  /** The folder where the routes are kept. */
+  stateDir: string;
+}
+
+type Port =
+  | { phase: 'off' }
+  | { phase: 'bound'; bound: BoundPort }
+  | { phase: 'refused'; address: EdgeAddress; code: string; cancelRetry: () => void };
+
+const retryMs = 2000;
+const backoff = { firstMs: 20, maxMs: 5000, goodRunMs: 10_000 };
+
+export class EdgeKeeper {
+  readonly #options: EdgeKeeperOptions;
+  readonly #routes: StoredRoutes;
+  /** Where workloads serve; null: nowhere any more, which not every process has acknowledged. */
+  readonly #places = new Map<string, OwnPlace | null>();
+  /** All that live, also those that drain. */
+  readonly #processes = new Set<EdgeProcess>();
+  #serving: EdgeProcess | undefined;
+  #port: Port = { phase: 'off' };
+  #trustedProxies: readonly string[] = [];
+  #shortRuns = 0;
+  #cancelStart: () => void = () => undefined;
+  /** Changes of the port, one after the other. */
+  #changes: Promise<void> = Promise.resolve();
+  #tellAllGone: () => void = () => undefined;
+
+  constructor(options: EdgeKeeperOptions) {
+    this.#options = options;
+    this.#routes = new StoredRoutes(options.stateDir);
+  }
+
+  /** Whether the edge may serve requests, even if nothing else runs beside it. */
+  get active(): boolean {
+    return this.#port.phase !== 'off' && this.#routes.leadSomewhere;
+  }
+
+  /**
+   * Serves the address, or none for null. The same address again changes nothing of that. Rejects with CONFLICT
+   * when the port is taken.
+   */
+  async configure(settings: EdgeSettings | null): Promise<void> {
+    this.#trustedProxies = settings?.trustedProxies ?? [];
+    await this.#tell({ op: 'trust', proxies: this.#trustedProxies });
+    const address = settings && { host: settings.host, port: settings.port };
+    const change = this.#changes.then(() => this.#change(address));
+    this.#changes = change.catch((error: unknown) =>
+      this.#options.logger.error({ err: error }, 'edge_change_failed'),
+    );
+    await change;
+    this.#refuseWhenRefused();
+  }
+
+  /**
+   * Replaces all routes, on disk first. Rejects with CONFLICT while the edge cannot listen. The routes are
+   * kept even then, and serve as soon as the edge listens.
+   */
+  async setRoutes(routes: readonly EdgeRoute[]): Promise<void> {
+    this.#routes.replace(routes);
+    await this.#tell({ op: 'routes', routes });
+    this.#refuseWhenRefused();
+  }
+
+  /** Where the workload serves in a network of its own; undefined: nowhere. */
+  async place(workload: string, place: OwnPlace | undefined): Promise<void> {
+    const told = this.#places.get(workload);
+    if (told === place) return; // Also for one that was never anywhere.
+    this.#places.set(workload, place ?? null);
+    await this.#tell({ op: 'place', workload, place: place ?? null });
+    if (this.#places.get(workload) === null) this.#places.delete(workload);
+  }
+
+  /** Ends all of it at once; resolves when no process is left. */
+  async close(): Promise<void> {
+    this.#turnOff();
+    const allGone = new Promise<void>((resolve) => (this.#tellAllGone = resolve));
+    if (this.#processes.size === 0) return;
+    for (const one of this.#processes) one.kill();
+    await allGone;
+  }
+
+  #refuseWhenRefused(): void {
+    if (this.#port.phase !== 'refused') return;
+    const { address, code } = this.#port;
+    const reason = code === 'EADDRINUSE' ? 'the port is in use' : code;
+    const where = `${address.host}:${String(address.port)}`;
+    throw new ServiceError('CONFLICT', `Cannot open the edge on ${where}: ${reason}.`);
+  }
+
+  async #tell(order: EdgeOrder): Promise<void> {
+    await Promise.all([...this.#processes].map((one) => one.tell(order)));
+  }
+
+  async #change(address: EdgeAddress | null): Promise<void> {
+    if (isSame(this.#addressNow(), address)) return;
+    const before = this.#serving;
+    this.#turnOff();
+    await before?.tell({ op: 'drain' });
+    if (address) await this.#turnOn(address);
+  }
+
+  #addressNow(): EdgeAddress | null {
+    switch (this.#port.phase) {
+      case 'off':
+        return null;
+      case 'bound':
+        return this.#port.bound.address;
+      case 'refused':
+        return this.#port.address;
+    }
+  }
+
+  #turnOff(): void {
+    const before = this.#port;
+    this.#port = { phase: 'off' };
+    this.#serving = undefined;
+    this.#cancelStart();
+    if (before.phase === 'refused') before.cancelRetry();
+    if (before.phase === 'bound') before.bound.close();
+  }
+
+  async #turnOn(address: EdgeAddress): Promise<void> {
+    const { clock, logger } = this.#options;
+    try {
+      const bound = BoundPort.bind(address);
+      this.#port = { phase: 'bound', bound };
+      logger.info({ ...address }, 'edge_port_bound');
+      await this.#start(bound);
+    } catch (error) {
+      const code = (error as NodeJS.ErrnoException).code ?? 'unknown';
+      if (this.#port.phase === 'off') logger.warn({ ...address, code }, 'edge_refused');
+      const cancelRetry = clock.after(retryMs, () => {
+        this.#changes = this.#changes.then(() => this.#retry(address));
+      });
+      this.#port = { phase: 'refused', address, code, cancelRetry };
+    }
+  }
+
+  async #retry(address: EdgeAddress): Promise<void> {
+    // The edge may have another address by now.
+    if (this.#port.phase !== 'refused' || this.#port.address !== address) return;
+    await this.#turnOn(address);
+  }
+
+  /** Resolves when it listens, or is gone. */
+  async #start(bound: BoundPort): Promise<void> {
+    const { clock } = this.#options;
+    const startedAtMs = clock.now();
+    const started = new EdgeProcess(this.#options, () => {
+      this.#processes.delete(started);
+      if (this.#processes.size === 0) this.#tellAllGone();
+      if (this.#serving !== started) return;
+      const wasShort = clock.now() - startedAtMs < backoff.goodRunMs;
+      this.#shortRuns = wasShort ? this.#shortRuns + 1 : 0;
+      this.#startAgain(bound);
+    });
+    this.#processes.add(started);
+    this.#serving = started;
+    const places = [...this.#places].flatMap(([workload, place]) =>
+      place === null ? [] : [[workload, place] as const],
+    );
+    const begin = { trustedProxies: this.#trustedProxies, routes: this.#routes.all, places };
+    await started.tell({ op: 'begin', ...begin }, bound.handle);
+  }
+
+  #startAgain(bound: BoundPort): void {
+    const delayMs = this.#shortRuns === 0 ? 0 : restartDelayMs(backoff, this.#shortRuns);
+    this.#cancelStart = this.#options.clock.after(delayMs, () => void this.#start(bound));
+  }
+}
+
+function isSame(one: EdgeAddress | null, other: EdgeAddress | null): boolean {
+  return one?.host === other?.host && one?.port === other?.port;
+}
