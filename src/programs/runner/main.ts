@@ -48,6 +48,7 @@ const backoff = { firstMs: 250, maxMs: 30_000, goodRunMs: 30_000 };
 /** Alone and idle for two looks in a row: it ends. */
 const lookMs = 2000;
 const connectMs = 1000;
+const endSignals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 
 /**
  * Closes what this process was given open by whoever started it: without close-on-exec every app
@@ -117,6 +118,12 @@ function surviveBugs(logger: Logger): void {
   process.on('unhandledRejection', (err) => logger.error({ err }, 'rejection_not_handled'));
 }
 
+function ownDir(dataDir: string, name: string): string {
+  const dir = path.join(dataDir, name);
+  fs.mkdirSync(dir, { recursive: true, mode: 0o700 });
+  return dir;
+}
+
 async function main(): Promise<void> {
   const { values } = parseArgs({
     options: { 'data-dir': { type: 'string' }, without: { type: 'string' } },
@@ -132,9 +139,8 @@ async function main(): Promise<void> {
   const key = Buffer.from(fs.readFileSync(0, 'latin1').trim(), 'hex');
   const logger = lineLogger('runner');
   surviveBugs(logger);
-  const stateDir = path.join(dataDir, runnerStateDir);
-  const socketDir = path.join(dataDir, runnerSocketDir);
-  for (const dir of [stateDir, socketDir]) fs.mkdirSync(dir, { recursive: true, mode: 0o700 });
+  const stateDir = ownDir(dataDir, runnerStateDir);
+  const socketDir = ownDir(dataDir, runnerSocketDir);
   const instance = instanceOf(stateDir);
   const address = socketAddress(socketDir, runnerSocketName);
   // One of an earlier version holds another lock: that it answers tells.
@@ -183,9 +189,7 @@ async function main(): Promise<void> {
   });
   const parts = { logger, runner, server, edge };
   end = onceEnded(parts);
-  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
-    process.on(signal, () => end(signal));
-  }
+  for (const signal of endSignals) process.on(signal, () => end(signal));
   const socketFile = path.join(socketDir, runnerSocketName);
   fs.rmSync(socketFile, { force: true });
   await server.listen(address.path);
