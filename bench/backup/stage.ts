@@ -31,8 +31,9 @@ export interface StageResult {
 
 type Stream = AsyncIterable<Uint8Array>;
 
-const silent = () => undefined;
-const logger = { debug: silent, info: silent, warn: silent, error: silent, fatal: silent };
+const lost = (cause: unknown): never => {
+  throw cause;
+};
 const { root, ...args } = JSON.parse(process.argv[2] ?? '{}') as StageArgs & { root: string };
 
 async function module<T>(file: string): Promise<T> {
@@ -67,7 +68,7 @@ async function run(): Promise<StageResult> {
       const { GzipPool } = await module<typeof pools>('src/backups/streams/gzip-pool.ts');
       const { gzipped } = await module<typeof packing>('src/backups/streams/gzipped.ts');
       const { systemClock } = await module<typeof clocks>('src/lib/clock.ts');
-      const pool = new GzipPool({ clock: systemClock, logger });
+      const pool = new GzipPool({ clock: systemClock, lost });
       const result = await measure(gzipped(source(), pool));
       await pool.close();
       return result;

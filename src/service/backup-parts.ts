@@ -4,8 +4,9 @@ import { wakeBackups } from '../actors/backup/wake.ts';
 import { placeOf } from '../actors/destination/place.ts';
 import type { Actors } from '../actors/runtime/actor.ts';
 import { openDestination } from '../backups/destinations/open.ts';
+import { Packer } from '../backups/packing/packer.ts';
 import { verifyArtifact } from '../backups/runs/artifact.ts';
-import { pack } from '../backups/runs/pack.ts';
+import { packInto } from '../backups/runs/pack.ts';
 import { RunTurns } from '../backups/runs/run-turns.ts';
 import { GzipPool } from '../backups/streams/gzip-pool.ts';
 import { verifyInThread } from '../backups/threads/verify-thread.ts';
@@ -38,17 +39,23 @@ export class BackupParts {
   /** The keys that runs are writing. */
   readonly writing = new Set<string>();
   readonly #options: BackupPartsOptions;
+  /** Packs what stays on this machine. */
+  readonly #packer: Packer;
+  /** Of what goes to buckets. */
   readonly #gzip: GzipPool;
 
   constructor(options: BackupPartsOptions) {
     const { config, reader, clock, logger } = options;
     this.#options = options;
-    this.#gzip = new GzipPool({ logger, clock });
+    this.#packer = new Packer({ logger, clock });
+    this.#gzip = new GzipPool({
+      clock,
+      lost: (cause) => logger.error({ err: cause }, 'gzip_thread_lost'),
+    });
     this.deps = {
       ...{ reader, clock, logger, writing: this.writing },
       teamOfDestination: (id) => reader.get(tables.destinations, id)?.teamId ?? null,
       openDestination: (id) => this.#open(id),
-      pack: (dump, recipient) => pack(dump, recipient, this.#gzip),
       turns: new RunTurns(config.backupConcurrency),
       options: {
         ...backupDefaults,
@@ -65,7 +72,7 @@ export class BackupParts {
   }
 
   async close(): Promise<void> {
-    await this.#gzip.close();
+    await Promise.all([this.#packer.close(), this.#gzip.close()]);
   }
 
   #open(id: string): OpenDestination {
@@ -74,9 +81,14 @@ export class BackupParts {
     if (record === undefined) throw new ServiceError('NOT_FOUND', 'No such destination.');
     const place = placeOf(record, config, secrets);
     const destination = openDestination(place, { fetch });
+    const recipient = record.encryption?.recipient ?? null;
     return {
       destination,
-      recipient: record.encryption?.recipient ?? null,
+      encrypts: recipient !== null,
+      write: (dump, { hashesDump, ...writing }) =>
+        place.kind === 'server'
+          ? this.#packer.pack(dump, { place, recipient, hashesDump }, writing)
+          : packInto(dump, this.#gzip, { recipient, hashesDump, destination, ...writing }),
       verify: (artifact, transport) =>
         place.kind === 'server' && artifact.sizeBytes >= threadMinBytes
           ? verifyInThread(artifact, place, transport)

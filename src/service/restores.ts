@@ -6,7 +6,8 @@ import { placeOf, recoveryContext } from '../actors/destination/place.ts';
 import { roomAt } from '../backups/kept-free.ts';
 import { RunTurns } from '../backups/runs/run-turns.ts';
 import { openDestination } from '../backups/destinations/open.ts';
-import { checkInThread, readInThread } from '../backups/threads/restore-thread.ts';
+import { fetchArtifact } from '../backups/restores/fetched.ts';
+import { checkInThread, fetchInThread, readInThread } from '../backups/threads/restore-thread.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { tables } from '../store/records/tables.ts';
 import type { Config } from '../config.ts';
@@ -36,8 +37,15 @@ export function restoreDeps(
       if (record === undefined) throw new ServiceError('NOT_FOUND', 'No such destination.');
       const sealed = record.encryption?.recoveryKeySealed;
       const recoveryKey = sealed && secrets.open(sealed, recoveryContext(destinationId));
-      const destination = openDestination(placeOf(record, config, secrets), { fetch });
-      return { destination, recoveryKey: recoveryKey ?? null };
+      const place = placeOf(record, config, secrets);
+      const destination = openDestination(place, { fetch });
+      return {
+        recoveryKey: recoveryKey ?? null,
+        fetch: (artifact, path, seen, signal) =>
+          place.kind === 'server'
+            ? fetchInThread(artifact, place, path, seen, signal)
+            : fetchArtifact(artifact, destination, path, seen, signal),
+      };
     },
     restorerOf: (of) => restorerOf(sources, of),
     recover: (of, signal) => recover(sources, of, signal),

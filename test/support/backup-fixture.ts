@@ -12,7 +12,7 @@ import type {
   ObjectWriter,
   StoredObject,
 } from '../../src/backups/destinations/destination.ts';
-import { verifyArtifact } from '../../src/backups/runs/artifact.ts';
+import { verifyArtifact, writeArtifact } from '../../src/backups/runs/artifact.ts';
 import { RunTurns } from '../../src/backups/runs/run-turns.ts';
 import { ServiceError } from '../../src/lib/errors.ts';
 import type { BackupRunRecord, BackupScheduleRecord } from '../../src/store/records/records.ts';
@@ -121,7 +121,11 @@ export class BackupFixture {
         teamOfDestination: (id) => (id === destinationId && !this.#isGone ? 'team_one' : null),
         openDestination: () => ({
           destination,
-          recipient: this.recipient,
+          encrypts: this.recipient !== null,
+          write: async (dump, writing) => ({
+            ...(await writeArtifact(packed(dump), { ...writing, destination })),
+            dumpSha256: null,
+          }),
           verify: (artifact, transport) => verifyArtifact(artifact, { ...transport, destination }),
         }),
         sourceOf: ({ kind }) =>
@@ -130,7 +134,6 @@ export class BackupFixture {
             ending: 'dump',
             read: (signal) => this.dump(signal),
           }),
-        pack: packed,
         options: { ...backupDefaults, deadlineMs: 3_600_000, jitterMs: 0, ...this.#options },
       }),
     );

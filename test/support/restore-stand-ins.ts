@@ -4,6 +4,8 @@ import { Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import type { RestoreDeps } from '../../src/actors/restore/deps.ts';
 import type { RestoreOf } from '../../src/backups/restores/restorer-of.ts';
+import type { StoredObject } from '../../src/backups/destinations/destination.ts';
+import { fetchArtifact } from '../../src/backups/restores/fetched.ts';
 import { checkArtifact } from '../../src/backups/restores/artifact-check.ts';
 import { RunTurns } from '../../src/backups/runs/run-turns.ts';
 import type { ArtifactFile } from '../../src/backups/threads/messages.ts';
@@ -43,14 +45,15 @@ export class RestoreStandIns implements RestoreDeps {
 
   openPlace: RestoreDeps['openPlace'] = () => ({
     recoveryKey: null,
-    destination: {
-      read: (key) => {
-        const bytes = this.objects.get(key);
-        if (bytes === undefined) throw new ServiceError('ARTIFACT_GONE', 'It is gone.');
-        return Promise.resolve({ bytes: bytes.length, stream: Readable.from([bytes]) });
-      },
-    },
+    fetch: (artifact, path, seen, signal) =>
+      fetchArtifact(artifact, { read: (key) => this.readObject(key) }, path, seen, signal),
   });
+
+  readObject = (key: string): Promise<StoredObject> => {
+    const bytes = this.objects.get(key);
+    if (bytes === undefined) throw new ServiceError('ARTIFACT_GONE', 'It is gone.');
+    return Promise.resolve({ bytes: bytes.length, stream: Readable.from([bytes]) });
+  };
 
   readonly restorerOf: RestoreDeps['restorerOf'] = (of) => ({
     restore: async (bytes, log, signal) => {

@@ -5,9 +5,8 @@
  * 2. What a run leaves is removed only once nothing of it writes any more.
  */
 import { probeKey } from '../../backups/destinations/probe.ts';
-import { type Artifact, writeArtifact } from '../../backups/runs/artifact.ts';
-import { Hashed, hashed } from '../../backups/streams/hashed.ts';
-import { untilAborted } from '../../backups/runs/until-aborted.ts';
+import type { Artifact } from '../../backups/runs/artifact.ts';
+import { untilAborted } from '../../backups/streams/until-aborted.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { BackupRunRecord } from '../../store/records/records.ts';
 import type { Backups, TargetRecord } from './backups.ts';
@@ -28,8 +27,7 @@ export async function makeArtifact(
 ): Promise<Artifact> {
   const { deps, target } = backups;
   const run = backups.run(runId);
-  const { destination, recipient, verify } = deps.openDestination(run.destinationId);
-  const encrypted = recipient !== null;
+  const { encrypts: encrypted, write, verify } = deps.openDestination(run.destinationId);
   const beganMs = deps.clock.now();
   backups.mustBeUndisturbed(beganMs);
   const source = await untilAborted(deps.sourceOf(target, { encrypted }), signal);
@@ -41,11 +39,11 @@ export async function makeArtifact(
   deps.writing.add(key);
   try {
     await save({ ...begun, artifact: 'writing' });
-    const dump = ownDumps.has(source.ending) ? hashed(source.read(signal)) : source.read(signal);
-    const bytes = deps.pack(dump, recipient);
-    const artifact = await writeArtifact(bytes, { ...transport, destination, leaves });
+    const hashesDump = ownDumps.has(source.ending);
+    const written = await write(source.read(signal), { ...transport, hashesDump, leaves });
     backups.mustBeUndisturbed(beganMs);
-    const own = dump instanceof Hashed && { dumpSha256: dump.sha256 };
+    const { dumpSha256, ...artifact } = written;
+    const own = dumpSha256 !== null && { dumpSha256 };
     await save({ ...artifact, ...own, status: 'verifying', progressBytes: 0 });
     await verify(artifact, transport);
     return artifact;

@@ -64,7 +64,7 @@ export class Backups {
   requireDestination(destinationId: string): void {
     this.teamAt(destinationId);
     if (this.target.kind !== 'instance') return;
-    if (this.deps.openDestination(destinationId).recipient === null) throw notEncrypted();
+    if (!this.deps.openDestination(destinationId).encrypts) throw notEncrypted();
   }
 
   /** NOT_FOUND for a run of another target, too. */

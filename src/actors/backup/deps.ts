@@ -1,6 +1,7 @@
 /** Owns the dependencies and limits of the `backups` actor. */
 import type { Destination } from '../../backups/destinations/destination.ts';
-import type { Artifact, Transport } from '../../backups/runs/artifact.ts';
+import type { Artifact, Transport, Writing } from '../../backups/runs/artifact.ts';
+import type { Packing, WrittenArtifact } from '../../backups/runs/pack.ts';
 import type { RunTurns } from '../../backups/runs/run-turns.ts';
 import type { Source } from '../../backups/sources/source.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -10,11 +11,15 @@ import type { BackupTarget } from '../../store/records/records.ts';
 
 export interface OpenDestination {
   destination: Destination;
-  /** Who can read its artifacts, as age names it; null where they are not encrypted. */
-  recipient: string | null;
+  /** Whether what is written is encrypted, so that nobody but the owner of the recovery key reads it. */
+  encrypts: boolean;
+  /** See `packInto`. */
+  write: (dump: AsyncIterable<Uint8Array>, writing: DumpWriting) => Promise<WrittenArtifact>;
   /** See `verifyArtifact`. */
   verify: (artifact: Artifact, transport: Omit<Transport, 'destination'>) => Promise<void>;
 }
+
+export type DumpWriting = Omit<Writing & Packing, 'destination' | 'recipient'>;
 
 export interface SourceOptions {
   /** Whether nobody but the owner of the recovery key reads the artifact: secrets may be in it. */
@@ -53,8 +58,6 @@ export interface BackupDeps {
   openDestination: (destinationId: string) => OpenDestination;
   /** Rejects with what keeps the target from being backed up, such as NOT_RUNNING. */
   sourceOf: (target: BackupTarget, options: SourceOptions) => Promise<Source>;
-  /** The artifact of a dump: compressed, and encrypted for the recipient. */
-  pack: (bytes: AsyncIterable<Uint8Array>, recipient: string | null) => AsyncIterable<Uint8Array>;
   turns: RunTurns;
   /** The keys that runs are writing, over all targets: these are no leftovers. */
   writing: Set<string>;

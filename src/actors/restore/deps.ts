@@ -1,6 +1,6 @@
 /** Owns the dependencies of restores, which the actors of apps and of databases have in common. */
-import type { Destination } from '../../backups/destinations/destination.ts';
 import type { RunTurns } from '../../backups/runs/run-turns.ts';
+import type { StoredArtifact } from '../../backups/restores/fetched.ts';
 import type { checkInThread, readInThread } from '../../backups/threads/restore-thread.ts';
 import type { Recover, RestorerOf } from '../../backups/restores/restorer-of.ts';
 
@@ -15,9 +15,15 @@ export interface RestoreDeps {
   read: typeof readInThread;
   /** How many restores check and replace at a time. */
   turns: RunTurns;
-  /** The place of a backup, and what opens what is encrypted there. Throws NOT_FOUND. */
+  /** What brings backups from their place, and opens what is encrypted there. Throws NOT_FOUND. */
   openPlace: (destinationId: string) => {
-    destination: Pick<Destination, 'read'>;
+    /** See `fetchArtifact`. */
+    fetch: (
+      artifact: StoredArtifact,
+      path: string,
+      seen: (bytes: number) => void,
+      signal: AbortSignal,
+    ) => Promise<void>;
     recoveryKey: string | null;
   };
   restorerOf: RestorerOf;

@@ -2,12 +2,8 @@
  * Owns what a restore does, step by step: the artifact is on disk and checked whole before the target is held,
  * and only then does its restorer get it.
  */
-import { createHash } from 'node:crypto';
-import { createWriteStream } from 'node:fs';
 import { mkdir, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import type { AppJson } from '../../backups/app-json.ts';
 import type { CheckedArtifact } from '../../backups/restores/artifact-check.ts';
 import { sourceOf } from '../../backups/restores/artifact-kind.ts';
@@ -218,34 +214,19 @@ async function fetchArtifact(parts: RestoreParts, signal: AbortSignal): Promise<
   const { core, run, file, say } = parts;
   const { reader, restores } = core.deps;
   const backup = reader.get(tables.backupRuns, run().backupRunId ?? '');
-  if (backup?.key == null) throw new ServiceError('ARTIFACT_GONE', 'The backup was deleted.');
-  const { destination, recoveryKey } = restores.openPlace(backup.destinationId);
+  const { key = null, sizeBytes = null, sha256 = null } = backup ?? {};
+  if (backup === undefined || key === null || sizeBytes === null || sha256 === null) {
+    throw new ServiceError('ARTIFACT_GONE', 'The backup was deleted.');
+  }
+  const { fetch, recoveryKey } = restores.openPlace(backup.destinationId);
   if (backup.encrypted && recoveryKey === null) {
     throw new ServiceError('RECOVERY_KEY_REQUIRED', 'The destination has no key for this backup.');
   }
-  const { bytes, stream } = await destination.read(backup.key, undefined, signal);
-  if (backup.sizeBytes !== null && bytes !== backup.sizeBytes) throw changed();
-  say(`Fetching the backup: ${mebibytes(bytes)}.`);
-  const hash = createHash('sha256');
-  const seen = progressLines(parts, 'Fetched', bytes);
+  say(`Fetching the backup: ${mebibytes(sizeBytes)}.`);
   await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-  const hashed = async function* (): AsyncGenerator<Uint8Array> {
-    for await (const chunk of stream) {
-      hash.update(chunk);
-      seen(chunk.length);
-      yield chunk;
-    }
-  };
-  await pipeline(Readable.from(hashed()), createWriteStream(file, { flags: 'wx', mode: 0o600 }), {
-    signal,
-  });
-  if (hash.digest('hex') !== backup.sha256) throw changed();
+  const seen = progressLines(parts, 'Fetched', sizeBytes);
+  await fetch({ key, sizeBytes, sha256 }, file, seen, signal);
   return backup.encrypted ? recoveryKey : null;
-}
-
-function changed(): ServiceError {
-  const detail = 'The stored backup holds other bytes than were written.';
-  return new ServiceError('VERIFICATION_FAILED', detail);
 }
 
 /** Resolves when the target is the restore's alone. */

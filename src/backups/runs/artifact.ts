@@ -10,7 +10,7 @@ import type { Destination, ObjectWriter } from '../destinations/destination.ts';
 import { abortable } from '../streams/abortable.ts';
 import { takenFrom } from '../streams/chunks.ts';
 import { hashed } from '../streams/hashed.ts';
-import { untilAborted } from './until-aborted.ts';
+import { untilAborted } from '../streams/until-aborted.ts';
 
 export interface Artifact {
   sizeBytes: number;

@@ -18,7 +18,7 @@ export function appSource(target: AppTarget, missed: (count: number) => void): S
   return {
     kind: 'app',
     ending: 'tar',
-    read: (signal) => inBlocks(entries(target, missed, signal)),
+    read: (signal) => entries(target, missed, signal),
   };
 }
 
@@ -28,30 +28,31 @@ async function* entries(
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
   let left = 0;
-  yield* textEntry('app.json', `${JSON.stringify(settings, null, 2)}\n`);
-  if (upload !== null) {
-    const file = await open(upload.path);
-    try {
-      yield* untilAborted(fileEntry(Buffer.from(`upload/${upload.filename}`), file), signal);
-    } finally {
-      await file.close();
-    }
-  }
-  const missed = (count: number): void => void (left += count);
-  if ('live' in volumes) yield* ofVolumes(volumes, () => missed(1), signal);
+  yield* inBlocks(ofApp({ upload, settings }, signal));
+  if ('live' in volumes) yield* inBlocks(ofVolumes(volumes, () => (left += 1), signal));
   else {
     for (const { name, folder } of volumes) {
-      const tree = {
-        root: folder.root,
-        name: folder.data,
-        prefix: `volumes/${name}/`,
-        leaves: null,
-      };
-      yield* treeInThread(tree, missed, signal);
+      const tree = { root: folder.root, name: folder.data, prefix: `volumes/${name}/` };
+      const missed = yield* treeInThread(tree, signal);
+      for (const count of Object.values(missed)) left += count;
     }
   }
   yield tarEnd;
   if (left > 0) told(left);
+}
+
+async function* ofApp(
+  { upload, settings }: Pick<AppTarget, 'upload' | 'settings'>,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array> {
+  yield* textEntry('app.json', `${JSON.stringify(settings, null, 2)}\n`);
+  if (upload === null) return;
+  const file = await open(upload.path);
+  try {
+    yield* untilAborted(fileEntry(Buffer.from(`upload/${upload.filename}`), file), signal);
+  } finally {
+    await file.close();
+  }
 }
 
 async function* ofVolumes(

@@ -12,7 +12,6 @@ import { randomUUID } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ServiceError } from '../../lib/errors.ts';
-import { Folder } from '../../lib/untrusted-files/folder.ts';
 import {
   artifactFile,
   type Copied,
@@ -22,8 +21,9 @@ import {
 } from '../../store/files/snapshot.ts';
 import { roomAt } from '../kept-free.ts';
 import { tarEnd } from '../tar/tar-header.ts';
-import { inBlocks, ofFolder, type TarMissed, textEntry } from '../tar/tar-tree.ts';
-import { removeInThread } from '../threads/tree-thread.ts';
+import { type TarMissed, textEntry } from '../tar/tar-tree.ts';
+import type { MissedEntries } from '../threads/messages.ts';
+import { removeInThread, treeInThread } from '../threads/tree-thread.ts';
 import type { Source } from './source.ts';
 
 /** Holes become zeros: no app makes a backup of nothing but those. */
@@ -45,14 +45,14 @@ export interface LeftOut {
   /** Folders of databases whose files were written to all the while. */
   unsettled: string[];
   /** How many files stay out, by the reason. */
-  files: Partial<Record<TarMissed, number>>;
+  files: MissedEntries;
 }
 
 export function instanceSource(target: InstanceTarget): Source {
   return {
     kind: 'instance',
     ending: 'tar',
-    read: (signal) => inBlocks(dump(target, signal)),
+    read: (signal) => dump(target, signal),
   };
 }
 
@@ -65,21 +65,15 @@ export async function leftSnapshots(folder: string): Promise<() => Promise<void>
 }
 
 async function* dump(target: InstanceTarget, signal: AbortSignal): AsyncGenerator<Uint8Array> {
-  const dir = join(target.snapshots, randomUUID());
+  const name = randomUUID();
+  const dir = join(target.snapshots, name);
   try {
     const copied = await snapshot(target, dir, signal);
     const left = leftOutOf(copied);
     yield* textEntry(artifactFile, `${JSON.stringify({ version: 1, madeAt: new Date() })}\n`);
-    let holesLeft = holesMaxBytes;
-    const tree = {
-      faithful: true,
-      takesHoles: (bytes: number) => bytes <= holesLeft && (holesLeft -= bytes) >= 0,
-      missed: (_path: string, why: TarMissed) => count(left, why, 1),
-    };
-    for await (const piece of ofFolder(Folder.open(dir), '', tree)) {
-      signal.throwIfAborted();
-      yield piece;
-    }
+    const { snapshots: root } = target;
+    const tree = { root, name, prefix: '', faithful: true, holesMaxBytes };
+    add(left, yield* treeInThread(tree, signal));
     yield tarEnd;
     if (left.unsettled.length > 0 || Object.keys(left.files).length > 0) target.missed(left);
   } finally {
@@ -137,10 +131,12 @@ function full(): ServiceError {
 
 function leftOutOf({ unsettled, missed }: Copied): LeftOut {
   const left: LeftOut = { unsettled, files: {} };
-  for (const [why, { count: files }] of missed) count(left, why, files);
+  add(left, Object.fromEntries(Array.from(missed, ([why, { count }]) => [why, count])));
   return left;
 }
 
-function count({ files }: LeftOut, why: TarMissed, more: number): void {
-  files[why] = (files[why] ?? 0) + more;
+function add({ files }: LeftOut, more: MissedEntries): void {
+  for (const [why, count] of Object.entries(more) as [TarMissed, number][]) {
+    files[why] = (files[why] ?? 0) + count;
+  }
 }

@@ -26,7 +26,7 @@ export async function* postgresFiles(
 ): AsyncGenerator<Uint8Array> {
   const session = await Session.open(target);
   try {
-    yield* inBlocks(filesOf(session, root, data, signal));
+    yield* filesOf(session, root, data, signal);
   } catch (error) {
     throw postgresFailure(target, 'DUMP_FAILED', error);
   } finally {
@@ -42,8 +42,15 @@ async function* filesOf(
 ): AsyncGenerator<Uint8Array> {
   const from = await session.begin();
   const tree = { root, name: data, prefix: './', leaves: leftOut };
-  yield* treeInThread(tree, () => undefined, signal);
-  const { segments, label } = await session.finish(from);
+  yield* treeInThread(tree, signal);
+  yield* inBlocks(endOf(await session.finish(from), root, data));
+}
+
+async function* endOf(
+  { segments, label }: Finished,
+  root: string,
+  data: string,
+): AsyncGenerator<Uint8Array> {
   const folder = await within(Folder.open(root), (above) => above.folder(data));
   try {
     for (const name of segments) yield* fileIn(folder, ['pg_wal'], name);
@@ -71,6 +78,13 @@ async function* fileIn(
   } finally {
     await inner.close();
   }
+}
+
+interface Finished {
+  /** The segments of the log that are needed. */
+  segments: string[];
+  /** What `backup_label` holds. */
+  label: string;
 }
 
 /** The connection that the backup belongs to: its end ends the backup. */
@@ -109,8 +123,7 @@ class Session {
     return rows[0]?.segment ?? '';
   }
 
-  /** Resolves with the segments that are needed, and what `backup_label` holds. */
-  async finish(from: string): Promise<{ segments: string[]; label: string }> {
+  async finish(from: string): Promise<Finished> {
     const { rows } = await this.#client.query<{ segment: string; label: string }>(
       `SELECT pg_walfile_name(lsn) AS segment, labelfile AS label FROM ${this.#names.stop}`,
     );

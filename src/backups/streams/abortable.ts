@@ -1,4 +1,5 @@
 /** Owns the end of a stream by a signal, also while its source has nothing to give. */
+import { untilAborted } from './until-aborted.ts';
 
 /**
  * The chunks of `source` until `signal` is aborted, which rejects the reading at once with its reason. The
@@ -9,19 +10,15 @@ export async function* abortable(
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
   const chunks = source[Symbol.asyncIterator]();
-  const aborted = Promise.withResolvers<never>();
-  const abort = (): void => aborted.reject(signal.reason as Error);
-  aborted.promise.catch(() => undefined);
-  signal.addEventListener('abort', abort, { once: true });
   try {
     signal.throwIfAborted();
     for (;;) {
-      const next = await Promise.race([chunks.next(), aborted.promise]);
+      // A race against one promise for all of them would keep something of each chunk.
+      const next = await untilAborted(chunks.next(), signal);
       if (next.done === true) return;
       yield next.value;
     }
   } finally {
-    signal.removeEventListener('abort', abort);
     const ended = chunks.return?.();
     if (!signal.aborted) await ended;
     else ended?.catch(() => undefined);

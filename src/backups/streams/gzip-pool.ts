@@ -14,12 +14,12 @@ import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import type { Logger } from '../../lib/log.ts';
 import type { Block } from './gzip-block.ts';
 
 export interface GzipPoolOptions {
   clock: Clock;
-  logger: Logger;
+  /** A thread ended by itself, amidst blocks. */
+  lost: (cause: unknown) => void;
   threads?: number;
   /** What a thread runs: it answers each block with the compressed one, in order. */
   task?: URL;
@@ -125,7 +125,7 @@ export class GzipPool {
     const at = this.#threads.indexOf(thread);
     if (at !== -1) this.#threads.splice(at, 1);
     if (thread.pending.length === 0) return;
-    this.#options.logger.error({ err: cause }, 'gzip_thread_lost');
+    this.#options.lost(cause);
     for (const pending of thread.pending) pending.reject(lost(cause));
     this.#send();
   }

@@ -3,7 +3,9 @@ import type { ArchiveEntry } from '../../archives/formats/entry.ts';
 import type { Failure } from '../../workers/task-failure.ts';
 import type { ServerPlace } from '../destinations/destination.ts';
 import type { WantedArtifact } from '../restores/artifact-check.ts';
+import type { StoredArtifact } from '../restores/fetched.ts';
 import type { Artifact } from '../runs/artifact.ts';
+import type { TarMissed } from '../tar/tar-tree.ts';
 
 /** An artifact on this disk. */
 export interface ArtifactFile {
@@ -19,14 +21,23 @@ export interface ReadTree {
   name: string;
   /** Of the names in the tar; ends in a slash. */
   prefix: string;
-  /** What stays out; paths begin below the tree. Null: nothing. */
-  leaves: RegExp | null;
+  /** What stays out; paths begin below the tree. */
+  leaves?: RegExp;
+  /** See `TarTree`. */
+  faithful?: boolean;
+  /** Files with holes are in it as long as those are no more bytes altogether, which become zeros. */
+  holesMaxBytes?: number;
 }
+
+/** How many entries cannot be kept, by the reason. */
+export type MissedEntries = Partial<Record<TarMissed, number>>;
 
 /** What a thread is for; it ends with it. */
 export type BackupTask =
-  /** Sends a tree as tar; its outcome is how many entries cannot be kept. */
+  /** Sends a tree as tar; its outcome is MissedEntries. */
   | { kind: 'tree'; tree: ReadTree }
+  /** See `fetchArtifact`. */
+  | { kind: 'fetch'; place: ServerPlace; artifact: StoredArtifact; path: string }
   /** Reads an artifact back; see `verifyArtifact`. */
   | { kind: 'verify'; place: ServerPlace; key: string; artifact: Artifact }
   /** Its outcome is a CheckedArtifact. */

@@ -1,10 +1,29 @@
-/** Owns what restores do in threads: an artifact is checked and read there, and the files of a tar are written. */
+/**
+ * Owns what restores do in threads: an artifact is fetched, checked and read there, and the files of a tar are
+ * written.
+ */
+import type { ServerPlace } from '../destinations/destination.ts';
 import type { CheckedArtifact, WantedArtifact } from '../restores/artifact-check.ts';
+import type { StoredArtifact } from '../restores/fetched.ts';
 import { BackupThread, chunksOf, News } from './backup-thread.ts';
 import type { ArtifactFile, TreeStep } from './messages.ts';
 
 /** Steps that are sent and not done. */
 const batchesAhead = 4;
+
+/** See `fetchArtifact`: from a folder of the machine. */
+export async function fetchInThread(
+  artifact: StoredArtifact,
+  place: ServerPlace,
+  path: string,
+  seen: (bytes: number) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const thread = new BackupThread({ kind: 'fetch', place, artifact, path }, signal, (reply) => {
+    if (reply.type === 'read') seen(reply.bytes);
+  });
+  await thread.outcome;
+}
 
 /** Checks an artifact to its end; see `checkArtifact`. `seen` is told how many of its bytes were read. */
 export async function checkInThread(

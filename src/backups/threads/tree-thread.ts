@@ -4,17 +4,16 @@
  */
 import { lstat } from 'node:fs/promises';
 import { BackupThread, chunksOf } from './backup-thread.ts';
-import type { BackupTask, ReadTree } from './messages.ts';
+import type { BackupTask, MissedEntries, ReadTree } from './messages.ts';
 
 const never = new AbortController().signal;
 
-/** `missed` is told in the end how many entries cannot be kept. */
+/** Returns how many entries cannot be kept. */
 export async function* treeInThread(
   tree: ReadTree,
-  missed: (count: number) => void,
   signal: AbortSignal,
-): AsyncGenerator<Uint8Array> {
-  missed((yield* chunksOf({ kind: 'tree', tree }, signal)) as number);
+): AsyncGenerator<Uint8Array, MissedEntries> {
+  return (yield* chunksOf({ kind: 'tree', tree }, signal)) as MissedEntries;
 }
 
 /** See `handOverTree`. */

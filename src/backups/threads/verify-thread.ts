@@ -1,7 +1,7 @@
 /** Owns reading an artifact back from a folder of the machine in a thread. */
 import type { ServerPlace } from '../destinations/destination.ts';
 import type { Artifact, Transport } from '../runs/artifact.ts';
-import { untilAborted } from '../runs/until-aborted.ts';
+import { untilAborted } from '../streams/until-aborted.ts';
 import { BackupThread } from './backup-thread.ts';
 
 /** See `verifyArtifact`. */

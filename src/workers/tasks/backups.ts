@@ -5,14 +5,16 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { TreeWriter } from '../../archives/extracting/tree-writer.ts';
 import { ServerDestination } from '../../backups/destinations/server-destination.ts';
 import { checkArtifact } from '../../backups/restores/artifact-check.ts';
+import { fetchArtifact } from '../../backups/restores/fetched.ts';
 import { verifyArtifact } from '../../backups/runs/artifact.ts';
 import { decrypted } from '../../backups/streams/age/decrypted.ts';
 import { gunzipped } from '../../backups/streams/gunzipped.ts';
-import { inBlocks, ofFolder } from '../../backups/tar/tar-tree.ts';
+import { inBlocks, ofFolder, type TarMissed } from '../../backups/tar/tar-tree.ts';
 import type {
   ArtifactFile,
   BackupTask,
   FromBackupThread,
+  MissedEntries,
   ReadTree,
   ToBackupThread,
   TreeStep,
@@ -25,7 +27,7 @@ import { asFailure } from '../task-failure.ts';
 // `nice` values: where threads compete, those that serve come first, and a backup takes what others leave.
 const priorities: Record<BackupTask['kind'], number> = {
   ...{ tree: constants.priority.PRIORITY_LOW, verify: constants.priority.PRIORITY_LOW },
-  ...{ check: 5, read: 5, write: 5, handOver: 5, remove: 5 },
+  ...{ fetch: 5, check: 5, read: 5, write: 5, handOver: 5, remove: 5 },
 };
 const readBytes = 256 * 1024;
 /** How far a verification is, is told in steps of this. */
@@ -70,6 +72,8 @@ function work(task: BackupTask): Promise<unknown> {
       return sendTree(task.tree);
     case 'verify':
       return verify(task);
+    case 'fetch':
+      return fetch(task);
     case 'check':
       return checkArtifact(unpacked(task.artifact), task.wanted);
     case 'read':
@@ -108,12 +112,16 @@ async function sendUnpacked(artifact: ArtifactFile): Promise<void> {
 }
 
 /** It makes its calls itself, and so hears no message before it waits for room. */
-async function sendTree({ root, name, prefix, leaves }: ReadTree): Promise<number> {
+async function sendTree(of: ReadTree): Promise<MissedEntries> {
   callInThisThread();
-  let missed = 0;
+  const { root, name, prefix, leaves, faithful = false, holesMaxBytes = Infinity } = of;
+  const missed: MissedEntries = {};
+  let holesLeft = holesMaxBytes;
   const tree = {
+    faithful,
     leaves: (path: string) => leaves?.test(path) === true,
-    missed: () => void (missed += 1),
+    takesHoles: (bytes: number) => bytes <= holesLeft && (holesLeft -= bytes) >= 0,
+    missed: (_path: string, why: TarMissed) => (missed[why] = (missed[why] ?? 0) + 1),
   };
   const folder = within(Folder.open(root), (above) => above.folder(name));
   for await (const block of inBlocks(ofFolder(folder, prefix, tree))) {
@@ -141,6 +149,11 @@ async function verify({ place, key, artifact }: Extract<BackupTask, { kind: 'ver
   };
   const destination = new ServerDestination(place);
   await verifyArtifact(artifact, { destination, key, signal: stop.signal, progress });
+}
+
+async function fetch({ place, artifact, path }: Extract<BackupTask, { kind: 'fetch' }>) {
+  const seen = (bytes: number): void => post({ type: 'read', bytes });
+  await fetchArtifact(artifact, new ServerDestination(place), path, seen, stop.signal);
 }
 
 async function write(path: string): Promise<void> {

@@ -1,6 +1,6 @@
 /** Restores onto a disk that is full. */
 import assert from 'node:assert/strict';
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
@@ -94,6 +94,7 @@ describe('a restore onto a full disk', () => {
       status: 'success',
       artifact: 'stored',
       sizeBytes: artifact.length,
+      sha256: createHash('sha256').update(artifact).digest('hex'),
     };
     fixture.store.write([put(tables.backupRuns, { ...run, encrypted: false } as never)]);
     const rights = { configure: true, env: true, upload: true };

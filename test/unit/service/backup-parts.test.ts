@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { serverPlace } from '../../../src/actors/destination/place.ts';
-import { makeServerFolder } from '../../../src/backups/destinations/server-destination.ts';
+import {
+  makeServerFolder,
+  ServerDestination,
+} from '../../../src/backups/destinations/server-destination.ts';
 import { AddressPolicy } from '../../../src/lib/address-policy.ts';
 import { GuardedFetch } from '../../../src/lib/guarded-fetch.ts';
 import { BackupParts } from '../../../src/service/backup-parts.ts';
@@ -54,7 +57,7 @@ function partsOf(t: TestContext) {
     await makeServerFolder(serverPlace(record, { dataDir, backupRoots: [] }));
     writeFileSync(join(dataDir, 'backups', 'dst_one', key), bytes);
   };
-  return { deps: parts.deps, keep };
+  return { deps: parts.deps, keep, dataDir, store };
 }
 
 const never = new AbortController().signal;
@@ -77,6 +80,26 @@ describe('what restores are made with', () => {
     writeFileSync(join(disk, 'filler'), Buffer.alloc(8 * 2 ** 20));
     assert.equal(roomOf(disk, 'host'), room - 8 * 2 ** 20);
     assert.equal(roomOf(disk, 'image'), Infinity);
+  });
+});
+
+describe('a stored backup that is restored', () => {
+  it('is fetched by a thread where it is on this machine', async (t) => {
+    const { keep, dataDir, store } = partsOf(t);
+    const bytes = Buffer.from('rows');
+    await keep('stored', bytes);
+    t.mock.method(ServerDestination.prototype, 'read', () => {
+      throw new Error('this thread serves');
+    });
+    const config = { dataDir, backupRoots: [], backupConcurrency: 1 };
+    const policy = new AddressPolicy({ privateNetworks: [], ownPorts: () => [] });
+    const given = { config, fetch: new GuardedFetch({ policy }), folders: { restores: dataDir } };
+    const deps = restoreDeps(given, { reader: store, secrets: plainSecrets } as never);
+    const sha256 = createHash('sha256').update(bytes).digest('hex');
+    const artifact = { key: 'stored', sizeBytes: bytes.length, sha256 };
+    const { fetch } = deps.openPlace('dst_one');
+    await fetch(artifact, join(dataDir, 'fetched'), () => undefined, never);
+    assert.ok(readFileSync(join(dataDir, 'fetched')).equals(bytes));
   });
 });
 
@@ -112,6 +135,23 @@ describe('what backups are made with', () => {
     await assert.rejects(verify({ ...artifact, sha256: 'other' }, transport), {
       code: 'VERIFICATION_FAILED',
     });
+  });
+
+  it('are packed and written in a thread where they stay on this machine', async (t) => {
+    const { deps, keep } = partsOf(t);
+    await keep('other', Buffer.alloc(1));
+    t.mock.method(ServerDestination.prototype, 'open', () => {
+      throw new Error('this thread serves');
+    });
+    async function* dump(): AsyncGenerator<Uint8Array> {
+      yield await Promise.resolve(Buffer.from('rows'));
+    }
+    const [signal, nothing] = [never, () => undefined];
+    const { write, verify } = deps.openDestination('dst_one');
+    const writing = { key: 'new', signal, progress: nothing, leaves: nothing, hashesDump: true };
+    const { dumpSha256, ...artifact } = await write(dump(), writing);
+    assert.equal(dumpSha256, createHash('sha256').update('rows').digest('hex'));
+    await verify(artifact, { key: 'new', signal, progress: nothing });
   });
 
   it('know no destination that is not there', (t) => {

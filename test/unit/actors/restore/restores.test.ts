@@ -298,23 +298,18 @@ describe('restores of a database', () => {
       const gone = await ended((await restore()).id);
       assert.match(gone.error ?? '', /ARTIFACT_GONE/);
       let isRead = false;
-      const { openPlace } = place.restores;
-      place.restores.openPlace = (destinationId) => ({
-        ...openPlace(destinationId),
-        destination: {
-          read: () => {
-            const stream = (async function* () {
-              isRead = true;
-              for (;;) yield await Promise.resolve(new Uint8Array(1024));
-            })();
-            return Promise.resolve({ bytes: 2 ** 40, stream });
-          },
-        },
-      });
+      const { readObject } = place.restores;
+      place.restores.readObject = () => {
+        const stream = (async function* () {
+          isRead = true;
+          for (;;) yield await Promise.resolve(new Uint8Array(1024));
+        })();
+        return Promise.resolve({ bytes: 2 ** 40, stream });
+      };
       const endless = await ended((await restore()).id);
       assert.match(endless.error ?? '', /VERIFICATION_FAILED/);
       assert.equal(isRead, false);
-      place.restores.openPlace = openPlace;
+      place.restores.readObject = readObject;
       const flipped = Buffer.from(artifact);
       flipped.writeUInt8(artifact.readUInt8(50) ^ 1, 50);
       place.restores.objects.set('the-key', flipped);

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { abortable } from '../../../../src/backups/streams/abortable.ts';
 import { inPieces, joined, rows } from '../../../support/byte-streams.ts';
 
@@ -28,6 +30,30 @@ describe('abortable()', () => {
     controller.abort(stopped);
     await assert.rejects(reading, stopped);
     assert.equal(await told.promise, 'told');
+  });
+
+  it('keeps nothing of the chunks that passed', async () => {
+    setFlagsFromString('--expose-gc');
+    const collect = runInNewContext('gc') as () => void;
+    const [chunk, count] = [new Uint8Array(1), 200_000];
+    async function* source(): AsyncGenerator<Uint8Array> {
+      for (let i = 0; i < count; i++) {
+        await Promise.resolve();
+        yield chunk;
+      }
+    }
+    const { signal } = new AbortController();
+    let passed = 0;
+    let before = 0;
+    for await (const { length } of abortable(source(), signal)) {
+      passed += length;
+      if (passed !== count / 2 && passed !== count) continue;
+      collect();
+      const { heapUsed } = process.memoryUsage();
+      if (passed === count) assert.ok(heapUsed - before < 4e6, String(heapUsed - before));
+      before = heapUsed;
+    }
+    assert.equal(passed, count);
   });
 
   it('reads nothing when it is aborted before', async () => {

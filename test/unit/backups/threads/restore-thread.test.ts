@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,6 +9,7 @@ import { encrypted } from '../../../../src/backups/streams/age/encrypted.ts';
 import { newKeyPair } from '../../../../src/backups/streams/age/keys.ts';
 import {
   checkInThread,
+  fetchInThread,
   readInThread,
   ThreadedWriter,
 } from '../../../../src/backups/threads/restore-thread.ts';
@@ -35,6 +36,24 @@ describe('a thread of a restore', () => {
     dir = mkdtempSync(join(tmpdir(), 'gangway-threads-'));
   });
   after(() => rmSync(dir, { recursive: true, force: true }));
+
+  it('fetches an artifact, or nothing but the one that was written', async () => {
+    const { path } = artifact('stored', dump);
+    const place = { kind: 'server', root: dir, path: [], isOurs: false } as const;
+    const sha256 = createHash('sha256').update(dump).digest('hex');
+    const stored = { key: 'stored', sizeBytes: dump.length, sha256 };
+    let seen = 0;
+    const fetch = (of: Partial<typeof stored>, to: string, signal = never): Promise<void> =>
+      fetchInThread({ ...stored, ...of }, place, join(dir, to), (more) => (seen += more), signal);
+    await fetch({}, 'fetched');
+    assert.equal(seen, dump.length);
+    assert.ok(readFileSync(join(dir, 'fetched')).equals(readFileSync(path)));
+    await assert.rejects(fetch({ sizeBytes: 7 }, 'longer'), refusal('VERIFICATION_FAILED'));
+    await assert.rejects(fetch({ sha256: 'other' }, 'other'), refusal('VERIFICATION_FAILED'));
+    await assert.rejects(fetch({ key: 'none' }, 'none'), refusal('ARTIFACT_GONE'));
+    await assert.rejects(fetch({}, 'fetched'), /EEXIST/);
+    await assert.rejects(fetch({}, 'late', AbortSignal.abort(new Error('late'))), /late/);
+  });
 
   it('opens, inflates and checks an artifact, and tells how far it is', async () => {
     const bytes = await sealed();

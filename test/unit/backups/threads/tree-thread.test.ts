@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
+import type { MissedEntries } from '../../../../src/backups/threads/messages.ts';
 import {
   handOverInThread,
   removeInThread,
@@ -18,11 +19,11 @@ async function fixture(t: TestContext) {
   const root = await temporaryFolder(t);
   const data = join(root, 'data');
   fs.mkdirSync(data);
-  const read = (signal = never, leaves: RegExp | null = null) => {
-    const tree = { root, name: 'data', prefix: 'volumes/data/', leaves };
-    return treeInThread(tree, (count) => (missed = count), signal);
+  const read = async function* (signal = never, leaves?: RegExp): AsyncGenerator<Uint8Array> {
+    const tree = { root, name: 'data', prefix: 'volumes/data/', ...(leaves && { leaves }) };
+    missed = yield* treeInThread(tree, signal);
   };
-  let missed = -1;
+  let missed: MissedEntries | null = null;
   return { root, data, read, missed: () => missed };
 }
 
@@ -34,7 +35,7 @@ describe('treeInThread()', () => {
     fs.writeFileSync(join(data, 'left'), 'out');
     execFileSync('mkfifo', [join(data, 'pipe')]);
     const tar = await collected(read(never, /^left$/));
-    assert.equal(missed(), 1);
+    assert.deepEqual(missed(), { special: 1 });
     fs.writeFileSync(join(root, 'tar'), Buffer.concat([tar, Buffer.alloc(1024)]));
     const names = execFileSync('tar', ['-tf', join(root, 'tar')], { encoding: 'utf8' });
     assert.deepEqual(names.trim().split('\n'), ['volumes/data/', 'volumes/data/kept']);

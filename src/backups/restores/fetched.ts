@@ -1,0 +1,44 @@
+/** Owns copying a stored artifact onto this disk, compared with what was written. */
+import { createHash } from 'node:crypto';
+import { createWriteStream } from 'node:fs';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { ServiceError } from '../../lib/errors.ts';
+import type { Destination } from '../destinations/destination.ts';
+import type { Artifact } from '../runs/artifact.ts';
+
+export interface StoredArtifact extends Artifact {
+  key: string;
+}
+
+/**
+ * Makes the file. `seen` is told how many bytes came. Rejects with VERIFICATION_FAILED for what is not the artifact,
+ * by its length before a byte is read, and with the errors of the destination.
+ */
+export async function fetchArtifact(
+  { key, sizeBytes, sha256 }: StoredArtifact,
+  destination: Pick<Destination, 'read'>,
+  path: string,
+  seen: (bytes: number) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const { bytes, stream } = await destination.read(key, undefined, signal);
+  if (bytes !== sizeBytes) throw changed();
+  const hash = createHash('sha256');
+  const hashed = async function* (): AsyncGenerator<Uint8Array> {
+    for await (const chunk of stream) {
+      hash.update(chunk);
+      seen(chunk.length);
+      yield chunk;
+    }
+  };
+  await pipeline(Readable.from(hashed()), createWriteStream(path, { flags: 'wx', mode: 0o600 }), {
+    signal,
+  });
+  if (hash.digest('hex') !== sha256) throw changed();
+}
+
+function changed(): ServiceError {
+  const detail = 'The stored backup holds other bytes than were written.';
+  return new ServiceError('VERIFICATION_FAILED', detail);
+}
