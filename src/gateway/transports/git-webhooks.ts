@@ -4,7 +4,7 @@
  * 1. The checks run in this order: 404 for an unknown token; 401 for a signature that is not the provider's;
  *    400 for a body that it does not send. GitHub names its App instead of a token: 202 for an unknown one.
  * 2. The 200 is sent once the delivery is durable. The request does not wait for a deployment.
- * 3. A long body is read on a thread of its own.
+ * 3. A long body is read on a thread of its own. What all bodies take together is bounded: 503 beyond.
  */
 import { gitActor } from '../../actors/git/protocol.ts';
 import type { Actors } from '../../actors/runtime/actor.ts';
@@ -15,6 +15,7 @@ import { ServiceError } from '../../lib/errors.ts';
 import type { Reader } from '../../store/reader-and-journal.ts';
 import type { GitConnectionRecord } from '../../store/records/records.ts';
 import { tables } from '../../store/records/tables.ts';
+import { BodyBudget } from '../http/body-budget.ts';
 import type { Exchange, Route } from '../transport.ts';
 
 export interface GitWebhookOptions {
@@ -23,52 +24,70 @@ export interface GitWebhookOptions {
   deliveries: Pick<DeliveryReader, 'read'>;
   /** What the deliveries of a connection are signed with; null for none. */
   secretOf: (connection: Readonly<GitConnectionRecord>) => string | null;
+  /** Of all bodies that are here at a time. */
+  bodiesMaxBytes?: number;
 }
 
+const bodiesMaxBytesDefault = 128 * 1024 * 1024;
 const bodyMaxBytes = 25 * 1024 * 1024;
 /** Instances of GitHub that number an App alike. */
 const appsMax = 10;
 const signature = /^sha256=[0-9a-f]{64}$/i;
 
 export function gitWebhookRoutes(options: GitWebhookOptions): Route[] {
+  const bodies = new BodyBudget(options.bodiesMaxBytes ?? bodiesMaxBytesDefault);
   return [
     {
       method: 'POST',
       path: '/api/git/webhook/:token',
       // Many pushes change nothing; a deployment is recorded by the app.
       audit: null,
-      handle: (exchange) => receive(options, exchange),
+      handle: (exchange) => receive(options, bodies, exchange),
     },
     {
       method: 'POST',
       path: '/api/github/webhook',
       audit: null,
-      handle: (exchange) => receiveOfGithub(options, exchange),
+      handle: (exchange) => receiveOfGithub(options, bodies, exchange),
     },
   ];
 }
 
-async function receive(options: GitWebhookOptions, exchange: Exchange): Promise<void> {
+async function receive(
+  options: GitWebhookOptions,
+  bodies: BodyBudget,
+  exchange: Exchange,
+): Promise<void> {
   const hash = webhookHash(exchange.param('token'));
   const connection = options.reader.find(tables.gitConnections, 'hook', [hash]);
   if (!connection) throw new ServiceError('NOT_FOUND', 'No such webhook.');
-  const body = await exchange.body(bodyMaxBytes);
-  if (!(await isTaken(options, exchange, connection, body))) throw unsigned();
-  answer(exchange, 200, 'ok');
+  await bodies.during(exchange, bodyMaxBytes, async (body) => {
+    if (!(await isTaken(options, exchange, connection, body))) throw unsigned();
+    answer(exchange, 200, 'ok');
+  });
 }
 
 /** All deliveries of all Apps come here. */
-async function receiveOfGithub(options: GitWebhookOptions, exchange: Exchange): Promise<void> {
+async function receiveOfGithub(
+  options: GitWebhookOptions,
+  bodies: BodyBudget,
+  exchange: Exchange,
+): Promise<void> {
   if (!signature.test(exchange.header('x-hub-signature-256'))) throw unsigned();
-  const body = await exchange.body(bodyMaxBytes);
   const connections = connectionsOfApp(options, exchange);
-  for (const connection of connections) {
-    if (!(await isTaken(options, exchange, connection, body))) continue;
-    answer(exchange, 200, 'ok');
+  // Nobody knows a secret by which its body could be judged.
+  if (connections.length === 0) {
+    answer(exchange, 202, 'ignored');
     return;
   }
-  if (connections.length > 0) throw unsigned();
-  answer(exchange, 202, 'ignored');
+  await bodies.during(exchange, bodyMaxBytes, async (body) => {
+    for (const connection of connections) {
+      if (!(await isTaken(options, exchange, connection, body))) continue;
+      answer(exchange, 200, 'ok');
+      return;
+    }
+    throw unsigned();
+  });
 }
 
 function connectionsOfApp(
