@@ -16,6 +16,7 @@ import type { GitRemote } from '../providers/provider.ts';
 import type { Repositories, Repository, SandboxOwner } from '../repositories/repository.ts';
 import type { GitCommit } from './commit.ts';
 import { remoteFlaw } from './remote-flaw.ts';
+import { filesMax, tooManyFiles, treeFiles } from './tree-files.ts';
 import { type WholeTree, WholeTrees } from './whole-tree.ts';
 import { findBranch, type Link, packOf, type Tip } from './upload-pack.ts';
 
@@ -176,10 +177,10 @@ export class GitFetch {
     const tree = path === null || path === '.' ? `${sha}^{tree}` : `${sha}:${path}`;
     if (path !== null) await checkFolder(repository, tree, path, env);
     const { treeBytes } = this.#limits;
+    await checkSize(repository, tree, env, treeBytes);
     const args = ['archive', '--format=tar', '--worktree-attributes', tree];
-    const files = repository.stream(args, null, env);
-    const bounded = atMost(files, treeBytes, () =>
-      gitFailed(`The files of the commit have more than ${sizeText(treeBytes)}.`),
+    const bounded = atMost(repository.stream(args, null, env), treeBytes, () =>
+      treeTooLarge(treeBytes),
     );
     const file = await open(archive, 'w', 0o600);
     try {
@@ -210,6 +211,26 @@ async function checkFolder(
   if (kind.trim() !== 'tree') {
     throw gitFailed(`There is no folder ${plainLine(path)} in the repository.`);
   }
+}
+
+/** Few bytes may become any number of files, of any size: that is known before one is written. */
+async function checkSize(
+  repository: Repository,
+  tree: string,
+  env: WholeTree['env'],
+  bytesMax: number,
+): Promise<void> {
+  let [files, bytes] = [0, 0];
+  for await (const { size } of treeFiles(repository, tree, env)) {
+    files += 1;
+    bytes += size;
+    if (files > filesMax) throw tooManyFiles();
+    if (bytes > bytesMax) throw treeTooLarge(bytesMax);
+  }
+}
+
+function treeTooLarge(bytesMax: number): Error {
+  return gitFailed(`The files of the commit have more than ${sizeText(bytesMax)}.`);
 }
 
 /** The same for the same things alone; a name of a folder. */

@@ -9,7 +9,7 @@ import { gitFailed, plainLine } from '../git-failure.ts';
 import type { Repository } from '../repositories/repository.ts';
 import { lfsBytes, type LfsObject, lfsPlaces, pointedBy, pointerBytes } from './lfs.ts';
 import { submodulesOf } from './submodules.ts';
-import { contentsOf, type TreeFile, treeFiles } from './tree-files.ts';
+import { contentsOf, filesMax, tooManyFiles, type TreeFile, treeFiles } from './tree-files.ts';
 import type { Link } from './upload-pack.ts';
 
 export interface WholeTreeOptions {
@@ -32,8 +32,6 @@ export interface WholeTree {
   env: Readonly<Record<string, string>>;
 }
 
-/** As many as an archive may have. */
-const filesMax = 200_000;
 const depthMax = 5;
 const submodulesMax = 50;
 const lfsObjectsMax = 2_000;
@@ -79,7 +77,7 @@ export class WholeTrees {
     for await (const file of treeFiles(repository, sha)) {
       if (prefix !== '') this.#put(file, prefix + file.path, file.sha);
       if (Math.max(this.#lines.length, small.length) > filesMax) {
-        throw gitFailed('The commit has more than 200,000 files.');
+        throw tooManyFiles();
       }
       if (file.mode === gitlink) {
         // It may hold the app's folder.

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
+import { ServiceError } from '../../../../src/lib/errors.ts';
 import type { DatabaseRecord } from '../../../../src/store/records/records.ts';
 import { put } from '../../../../src/store/records/table.ts';
 import { tables } from '../../../../src/store/records/tables.ts';
@@ -249,6 +250,22 @@ describe('the life of an app', () => {
       await assert.rejects(f.ask(id, { type: 'update', patch: from(repository) }), refused);
     }
     assert.equal(f.app(id).git?.repository, good);
+  });
+
+  it('keeps nothing of a source that was fetched in part', async () => {
+    await f.close();
+    f = await appFixture({
+      fetch: ({ archive }) => {
+        writeFileSync(archive, 'a part');
+        return Promise.reject(new ServiceError('GIT_FAILED', 'It is too large.'));
+      },
+    });
+    const repository = 'https://git.example/acme/shop.git';
+    const git = { connectionId: null, repository, branch: 'main', path: null };
+    const { id } = await f.create({ source: 'GIT', git });
+    const deployment = await f.ask(id, { type: 'redeploy', trigger: 'api' });
+    await f.until(deployment.id, 'failed');
+    await eventually('it is gone', () => readdirSync(join(f.root, 'uploads', id)).length === 0);
   });
 
   it('gives every app a slug and a uid of its own', async () => {

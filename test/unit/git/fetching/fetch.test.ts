@@ -93,6 +93,32 @@ describe('GitFetch', { skip: needs('git') }, () => {
     assert.ok(statSync(join(root, 'archive.tar')).size > 300_000, 'and it is fetched then');
   });
 
+  it('writes nothing of what few bytes would become: a huge file, or files without number', async () => {
+    const url = server.create('bomb', { zeros: '\0'.repeat(3_000_000) });
+    const bare = join(server.folder, 'bomb.git');
+    const archive = join(root, 'bomb.tar');
+    const large = fetcher({ treeBytes: 2_000_000 }).fetch(request(url, { archive }));
+    await assert.rejects(large, /The files of the commit have more than/);
+    const stored = (args: string, input: string): string =>
+      execFileSync('git', args.split(' '), { cwd: bare, input }).toString().trim();
+    // Of ten entries each is as the one below it.
+    let entry = `100644 blob ${stored('hash-object -w --stdin', 'x')}`;
+    for (let depth = 0; depth < 7; depth++) {
+      const names = Array.from({ length: 10 }, (_, i) => `${entry}\tx${String(i)}\n`);
+      entry = `040000 tree ${stored('mktree', names.join(''))}`;
+    }
+    const commit = git(bare, 'commit-tree', '-m', 'Grow', entry.slice(12));
+    git(bare, 'update-ref', 'refs/heads/main', commit);
+    const many = fetcher().fetch(request(url, { archive }));
+    await assert.rejects(many, /has more than 1,000,000 files/);
+    assert.ok(!existsSync(archive));
+    const pushed = join(root, 'pushed', 'app_bomb');
+    git(bare, 'clone', '--quiet', '--bare', bare, join(pushed, 'repo'));
+    const here = fetcher().pushed(request(url, { archive, appId: 'app_bomb', path: 'x0' }));
+    await assert.rejects(here, /has more than 200,000 files/);
+    assert.ok(!existsSync(archive));
+  });
+
   it('says what a repository is that vanished between two looks', async () => {
     const url = server.create('gone', { a: '1' });
     server.answers.set('/gone.git/git-upload-pack', (_request, response) => {
@@ -215,6 +241,12 @@ describe('GitFetch', { skip: needs('git') }, () => {
       fetcher({ treeBytes: 5_000 }).fetch(request(url)),
       /too many, or too large/,
     );
+    server.answers.set('/elsewhere/', (_asked, response) => {
+      response.writeHead(302, { location: `${server.url}/objects/${oid}` }).end();
+    });
+    sent = content;
+    href = `${server.url}/elsewhere/${oid}`;
+    await assert.rejects(fetcher().fetch(request(url)), /status 302 for files of Git LFS/);
     href = 'https://elsewhere.example/object';
     const lines: string[] = [];
     await fetcher().fetch(request(url, { say: (line) => lines.push(line) }));
