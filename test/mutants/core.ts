@@ -235,4 +235,25 @@ export const core: readonly Break[] = [
     replace: 'return before === last?.commitSha;',
     tests: ['unit/actors/git/deliveries.test.ts'],
   },
+  {
+    name: 'bodies of deliveries take any memory',
+    file: 'src/gateway/http/body-budget.ts',
+    find: 'if (bytes <= this.#bytesMax - this.#held) return',
+    replace: 'if (bytes <= maxBytes) return',
+    tests: ['unit/gateway/transports/git-webhooks.test.ts'],
+  },
+  {
+    name: 'a commit is deployed again that an earlier deployment found on the branch',
+    file: 'src/actors/app/deploying/deployments.ts',
+    find: 'if (unlessLive !== true || liveId === null) return false;',
+    replace: 'if (liveId === null || liveId !== null) return false;',
+    tests: ['unit/actors/app/deploying/found-commits.test.ts'],
+  },
+  {
+    name: 'what few bytes become is known once it is written',
+    file: 'src/git/fetching/fetch.ts',
+    find: '    await checkSize(repository, tree, env, treeBytes);\n',
+    replace: '',
+    tests: fetching,
+  },
 ];

@@ -201,6 +201,8 @@ export interface DeploymentRecord {
   finishedAtMs: number | null;
   /** While it waits for a build slot: its turn among those of all teams. */
   buildTurn?: number;
+  /** Whether it ends where the commit that it finds is live already: nobody but a push asked for it. */
+  unlessLive?: true;
 }
 
 /** How a release is started. Build detection decides it; it is kept for restart and rollback. */

@@ -51,7 +51,9 @@ const instance = shapeOf<Omit<stored.Instance, 'targetPort' | 'image' | 'service
 );
 // One that waits for its build, or is of a commit, is stored with its names.
 // prettier-ignore
-const deployment = shapeOf<Omit<stored.DeploymentRecord, 'buildTurn' | 'commitAuthor'>>()(
+const deployment = shapeOf<
+  Omit<stored.DeploymentRecord, 'buildTurn' | 'commitAuthor' | 'unlessLive'>
+>()(
   'id', 'appId', 'teamId', 'status', 'trigger', 'url', 'commitSha', 'commitMessage', 'branch',
   'error', 'upload', 'rollbackOf', 'release', 'plan', 'buildJob', 'createdAtMs', 'startedAtMs',
   'finishedAtMs',

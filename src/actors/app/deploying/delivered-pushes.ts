@@ -55,7 +55,7 @@ export class DeliveredPushes {
       outcome,
       deploymentId: outcome === 'unchanged' ? current.id : null,
     };
-    const known = outcome === 'deployed' ? this.#deployed(judged) : judged;
+    const known = outcome === 'deployed' ? this.#deployed(judged, { unlessLive: true }) : judged;
     if (!unmoving.has(outcome)) this.#remember(app, known);
     return known;
   }
@@ -69,7 +69,7 @@ export class DeliveredPushes {
     }
     const receivedAtMs = this.#core.deps.clock.now();
     const id = newId('dlv', receivedAtMs);
-    const known = this.#deployed({ ...delivery, id, receivedAtMs, outcome: 'deployed' });
+    const known = this.#deployed({ ...delivery, id, receivedAtMs, outcome: 'deployed' }, {});
     this.#remember(app, known);
     return known;
   }
@@ -100,10 +100,11 @@ export class DeliveredPushes {
     return deploymentId !== null && this.#core.deployment(deploymentId)?.status === 'ready';
   }
 
-  #deployed(delivery: GitDeliveryRecord): GitDeliveryRecord {
+  #deployed(delivery: GitDeliveryRecord, how: { unlessLive?: true }): GitDeliveryRecord {
     const { commitSha, commitMessage, refName } = delivery;
     const deployment = this.#queue.request({
       trigger: 'git_push',
+      ...how,
       branch: refName,
       ...(commitSha !== null && { commitSha }),
       ...(commitMessage !== null && { commitMessage }),

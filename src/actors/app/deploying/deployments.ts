@@ -3,7 +3,8 @@
  *
  * 1. One deployment at a time builds or starts; at most one waits behind it.
  * 2. A request while one waits returns the waiting one. If the two want different things (a rollback, and a
- *    build of the newest source) the later one replaces the waiting one, which ends as `superseded`.
+ *    build of the newest source) the later one replaces the waiting one, which ends as `superseded`. So does one
+ *    that only a push asked for, when the branch holds what is live: an earlier deployment found it there.
  * 3. A deployment that was `ready` stays `ready` in the history. The app says which one is live.
  */
 import { ServiceError } from '../../../lib/errors.ts';
@@ -33,6 +34,7 @@ interface Wanted {
   commitSha?: string;
   commitMessage?: string;
   branch?: string;
+  unlessLive?: true;
   /** The deployment whose release is to run again. */
   rollbackOf?: Readonly<DeploymentRecord>;
 }
@@ -67,9 +69,12 @@ export class DeploymentQueue implements DeploymentSteps {
 
   /** The deployment that waits, of the commit that is wanted by now. */
   #renewed(queued: DeploymentRecord, wanted: Wanted): DeploymentRecord {
-    const { commitSha, commitMessage = null, branch = null } = wanted;
-    if (commitSha === undefined || commitSha === queued.commitSha) return queued;
-    const renewed = { ...queued, commitSha, commitMessage, branch };
+    const { commitSha, commitMessage = null, branch = null, unlessLive = false } = wanted;
+    const isSame = commitSha === undefined || commitSha === queued.commitSha;
+    const isNeeded = queued.unlessLive === true && !unlessLive;
+    if (isSame && !isNeeded) return queued;
+    const renewed = { ...queued, ...(!isSame && { commitSha, commitMessage, branch }) };
+    if (isNeeded) delete renewed.unlessLive;
     this.#core.save({}, [], [renewed]);
     return renewed;
   }
@@ -161,6 +166,7 @@ export class DeploymentQueue implements DeploymentSteps {
       createdAtMs: core.deps.clock.now(),
       startedAtMs: null,
       finishedAtMs: null,
+      ...(wanted.unlessLive && { unlessLive: true }),
       ...(source === undefined && { buildTurn: buildQueue.nextTurn(id, app.teamId) }),
     };
     if (replaced !== undefined) this.#finish(replaced, 'superseded', null);
@@ -203,9 +209,19 @@ export class DeploymentQueue implements DeploymentSteps {
     const deployment = core.open.find(({ id }) => id === deploymentId);
     if (deployment === undefined) return;
     const changed = { ...deployment, ...patch };
+    if (patch.commitSha !== undefined && this.#isLiveAnyway(changed)) {
+      this.#finish(changed, 'superseded', null);
+      return;
+    }
     const app = core.save({}, [], [changed]);
     if (patch.commitSha === undefined) return;
     core.context.afterCommit(() => core.deps.git.tellStatus(app, changed));
+  }
+
+  #isLiveAnyway({ unlessLive, commitSha }: DeploymentRecord): boolean {
+    const liveId = this.#core.record?.liveDeploymentId ?? null;
+    if (unlessLive !== true || liveId === null) return false;
+    return this.#core.deployment(liveId)?.commitSha === commitSha;
   }
 
   finish(deploymentId: string, status: 'ready' | 'failed', error: string | null): void {
@@ -230,6 +246,7 @@ export class DeploymentQueue implements DeploymentSteps {
       finishedAtMs: core.deps.clock.now(),
     };
     delete finished.buildTurn;
+    delete finished.unlessLive;
     const ends = failed && run.next?.deploymentId === deployment.id;
     const old = this.#outdated(finished);
     const patch = ends ? { run: leaving(core, run, 'next') } : {};

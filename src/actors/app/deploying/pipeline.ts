@@ -36,6 +36,7 @@ interface Way {
 }
 
 export const canceledLine = 'Canceled.';
+const liveLine = 'The newest commit of the branch is live already.';
 
 /**
  * Never rejects. Resolves when the deployment is finished, must wait, or the activation ends. A deployment
@@ -153,7 +154,8 @@ async function giveUp(
   error: string | null,
 ): Promise<void> {
   const before = core.deployment(deploymentId);
-  say(error === null ? canceledLine : `Failed: ${error}`);
+  const ended = before?.status === 'superseded' ? liveLine : canceledLine;
+  say(error === null ? ended : `Failed: ${error}`);
   if (error !== null) {
     await core.context.report(() => steps.finish(deploymentId, 'failed', error));
   }
