@@ -252,7 +252,7 @@ export const core: readonly Break[] = [
   {
     name: 'what few bytes become is known once it is written',
     file: 'src/git/fetching/fetch.ts',
-    find: '    await checkSize(repository, tree, env, treeBytes);\n',
+    find: '    await checkSize(treeFiles(repository, tree, this.#limits, env), this.#limits);\n',
     replace: '',
     tests: fetching,
   },

@@ -16,7 +16,7 @@ import type { GitRemote } from '../providers/provider.ts';
 import type { Repositories, Repository, SandboxOwner } from '../repositories/repository.ts';
 import type { GitCommit } from './commit.ts';
 import { remoteFlaw } from './remote-flaw.ts';
-import { filesMax, tooManyFiles, treeFiles } from './tree-files.ts';
+import { tooManyFiles, type TreeFile, treeFiles } from './tree-files.ts';
 import { type WholeTree, WholeTrees } from './whole-tree.ts';
 import { findBranch, type Link, packOf, type Tip } from './upload-pack.ts';
 
@@ -36,6 +36,10 @@ export const gitLimits = {
   packBytes: 1024 ** 3,
   /** Of a commit's files. */
   treeBytes: 4 * 1024 ** 3,
+  /** Of a commit with its submodules; as many as an archive may have. */
+  treeFiles: 200_000,
+  /** That are looked at, also where the app is built from a few of them. */
+  walkedFiles: 1_000_000,
   /** Of what is kept of a repository: beyond, it is fetched anew. */
   keptBytes: 1536 * 1024 ** 2,
   keptPacks: 16,
@@ -121,7 +125,7 @@ export class GitFetch {
     const trees = new WholeTrees({
       ...{ repository, link, submodules, say },
       folder: path === null || path === '.' ? null : Buffer.from(path).toString('latin1'),
-      lfsBytesMax: this.#limits.treeBytes,
+      limits: this.#limits,
       fetchCommit: async (from, one) => {
         if (have.includes(one)) return;
         await this.#receive(repository, from, { sha: one, version }, []);
@@ -177,7 +181,7 @@ export class GitFetch {
     const tree = path === null || path === '.' ? `${sha}^{tree}` : `${sha}:${path}`;
     if (path !== null) await checkFolder(repository, tree, path, env);
     const { treeBytes } = this.#limits;
-    await checkSize(repository, tree, env, treeBytes);
+    await checkSize(treeFiles(repository, tree, this.#limits, env), this.#limits);
     const args = ['archive', '--format=tar', '--worktree-attributes', tree];
     const bounded = atMost(repository.stream(args, null, env), treeBytes, () =>
       treeTooLarge(treeBytes),
@@ -215,17 +219,15 @@ async function checkFolder(
 
 /** Few bytes may become any number of files, of any size: that is known before one is written. */
 async function checkSize(
-  repository: Repository,
-  tree: string,
-  env: WholeTree['env'],
-  bytesMax: number,
+  files: AsyncIterable<TreeFile>,
+  { treeFiles: filesMax, treeBytes }: typeof gitLimits,
 ): Promise<void> {
-  let [files, bytes] = [0, 0];
-  for await (const { size } of treeFiles(repository, tree, env)) {
-    files += 1;
+  let [count, bytes] = [0, 0];
+  for await (const { size } of files) {
+    count += 1;
     bytes += size;
-    if (files > filesMax) throw tooManyFiles();
-    if (bytes > bytesMax) throw treeTooLarge(bytesMax);
+    if (count > filesMax) throw tooManyFiles(filesMax);
+    if (bytes > treeBytes) throw treeTooLarge(treeBytes);
   }
 }
 

@@ -14,21 +14,18 @@ export interface TreeFile {
   path: string;
 }
 
-/** As many as an archive may have. */
-export const filesMax = 200_000;
-/** Also where the app is built from a few of them. */
-const walkedMax = 1_000_000;
 const lineMax = 64 * 1024;
 const line = /^(\d{6}) \w+ ([0-9a-f]{40}) +(\d+|-)\t(.+)$/s;
 
-export function tooManyFiles(): Error {
-  return gitFailed('The commit has more than 200,000 files.');
+export function tooManyFiles(filesMax: number): Error {
+  return gitFailed(`The commit has more than ${filesMax.toLocaleString('en')} files.`);
 }
 
 /** `tree`: a commit, or a folder of one. Throws GIT_FAILED. */
 export async function* treeFiles(
   repository: Repository,
   tree: string,
+  { walkedFiles }: { walkedFiles: number },
   env: Readonly<Record<string, string>> = {},
 ): AsyncGenerator<TreeFile> {
   let rest = '';
@@ -38,7 +35,7 @@ export async function* treeFiles(
     const parts = (rest + Buffer.from(chunk).toString('latin1')).split('\0');
     rest = parts.pop() ?? '';
     walked += parts.length;
-    if (walked > walkedMax) throw gitFailed('The commit has more than 1,000,000 files.');
+    if (walked > walkedFiles) throw tooManyFiles(walkedFiles);
     for (const part of parts) yield fileOf(part);
     if (rest.length > lineMax) throw gitFailed('The commit has a name that is too long.');
   }

@@ -9,7 +9,7 @@ import { gitFailed, plainLine } from '../git-failure.ts';
 import type { Repository } from '../repositories/repository.ts';
 import { lfsBytes, type LfsObject, lfsPlaces, pointedBy, pointerBytes } from './lfs.ts';
 import { submodulesOf } from './submodules.ts';
-import { contentsOf, filesMax, tooManyFiles, type TreeFile, treeFiles } from './tree-files.ts';
+import { contentsOf, tooManyFiles, type TreeFile, treeFiles } from './tree-files.ts';
 import type { Link } from './upload-pack.ts';
 
 export interface WholeTreeOptions {
@@ -21,8 +21,8 @@ export interface WholeTreeOptions {
   fetchCommit: (link: Link, sha: string) => Promise<void>;
   /** Of the repository, the one that the app is built from; null: all of it. */
   folder: string | null;
-  /** Of all files of Git LFS. */
-  lfsBytesMax: number;
+  /** `treeBytes`: of all files of Git LFS. */
+  limits: { treeBytes: number; treeFiles: number; walkedFiles: number };
   say: (line: string) => void;
 }
 
@@ -70,14 +70,14 @@ export class WholeTrees {
   }
 
   async #add(sha: string, prefix: string, link: Link, depth: number): Promise<void> {
-    const { repository, submodules } = this.#options;
+    const { repository, submodules, limits } = this.#options;
     const links: TreeFile[] = [];
     const attributes: TreeFile[] = [];
     const small: TreeFile[] = [];
-    for await (const file of treeFiles(repository, sha)) {
+    for await (const file of treeFiles(repository, sha, limits)) {
       if (prefix !== '') this.#put(file, prefix + file.path, file.sha);
-      if (Math.max(this.#lines.length, small.length) > filesMax) {
-        throw tooManyFiles();
+      if (Math.max(this.#lines.length, small.length) > limits.treeFiles) {
+        throw tooManyFiles(limits.treeFiles);
       }
       if (file.mode === gitlink) {
         // It may hold the app's folder.
@@ -142,11 +142,11 @@ export class WholeTrees {
   }
 
   #count(pointers: readonly Pointer[]): void {
-    const { lfsBytesMax } = this.#options;
+    const { treeBytes } = this.#options.limits;
     this.#objects += pointers.length;
     for (const [, { size }] of pointers) this.#bytes += size;
     const isLarge = pointers.some(([, { size }]) => size > lfsObjectBytesMax);
-    if (!isLarge && this.#objects <= lfsObjectsMax && this.#bytes <= lfsBytesMax) return;
+    if (!isLarge && this.#objects <= lfsObjectsMax && this.#bytes <= treeBytes) return;
     throw gitFailed('The files of Git LFS are too many, or too large.');
   }
 

@@ -103,19 +103,20 @@ describe('GitFetch', { skip: needs('git') }, () => {
       execFileSync('git', args.split(' '), { cwd: bare, input }).toString().trim();
     // Of ten entries each is as the one below it.
     let entry = `100644 blob ${stored('hash-object -w --stdin', 'x')}`;
-    for (let depth = 0; depth < 7; depth++) {
+    for (let depth = 0; depth < 4; depth++) {
       const names = Array.from({ length: 10 }, (_, i) => `${entry}\tx${String(i)}\n`);
       entry = `040000 tree ${stored('mktree', names.join(''))}`;
     }
     const commit = git(bare, 'commit-tree', '-m', 'Grow', entry.slice(12));
     git(bare, 'update-ref', 'refs/heads/main', commit);
-    const many = fetcher().fetch(request(url, { archive }));
-    await assert.rejects(many, /has more than 1,000,000 files/);
+    const walked = fetcher({ walkedFiles: 9_000 }).fetch(request(url, { archive, path: 'x0/x0' }));
+    await assert.rejects(walked, /has more than 9,000 files/);
     assert.ok(!existsSync(archive));
     const pushed = join(root, 'pushed', 'app_bomb');
     git(bare, 'clone', '--quiet', '--bare', bare, join(pushed, 'repo'));
-    const here = fetcher().pushed(request(url, { archive, appId: 'app_bomb', path: 'x0' }));
-    await assert.rejects(here, /has more than 200,000 files/);
+    const bomb = { archive, appId: 'app_bomb', path: 'x0' };
+    const here = fetcher({ treeFiles: 900 }).pushed(request(url, bomb));
+    await assert.rejects(here, /has more than 900 files/);
     assert.ok(!existsSync(archive));
   });
 
