@@ -28,6 +28,7 @@ import type {
   DestinationRecord,
   FolderRecord,
   GitConnectionRecord,
+  PreviewRecord,
   RestoreRunRecord,
 } from '../store/records/records.ts';
 import type { Table } from '../store/records/table.ts';
@@ -95,6 +96,15 @@ export const requireDeployment: Require<DeploymentRecord> = (context, id, need) 
   if (!deployment) throw new ServiceError('NOT_FOUND', 'No such deployment.');
   requireApp(context, deployment.appId, need);
   return deployment;
+};
+
+/** A preview, for who may do it to its app. */
+export const requirePreview: Require<PreviewRecord> = (context, id, need) => {
+  requireSignedIn(context);
+  const preview = context.read.reader.get(tables.previews, id);
+  if (!preview) throw new ServiceError('NOT_FOUND', 'No such preview.');
+  requireApp(context, preview.appId, need);
+  return preview;
 };
 
 /** A destination of the acting team. */

@@ -189,6 +189,7 @@ function gitParts(parts: ActorParts): GitParts {
     forget: (appId) => pushes.forget(appId),
     remoteOf: (app) => remoteOf({ reader, secrets, github }, app),
     flawOf: (url) => remoteFlaw(url, http),
+    mayPush: () => Promise.resolve(true),
     tellStatus: (app, deployment) => statuses.tell(app, deployment),
   };
   return { deps, pushes };

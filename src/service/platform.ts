@@ -11,6 +11,7 @@ import { recordActivity } from '../actors/activity/record.ts';
 import { storeReferences } from '../actors/app/settings/stored-references.ts';
 import { Leftovers } from '../actors/destination/leftovers.ts';
 import { GithubConnections } from '../actors/git/github-connections.ts';
+import { wakePreviews } from '../actors/app/previews/wake.ts';
 import { wakeDeliveries } from '../actors/git/wake.ts';
 import { wakeRestores } from '../actors/restore/wake.ts';
 import { WorkloadWatch } from '../actors/workload/watch.ts';
@@ -237,6 +238,7 @@ export class Platform {
     this.#backups.start(this.actors.inside);
     wakeRestores(store, this.actors.inside);
     wakeDeliveries(store, this.actors.inside);
+    wakePreviews(store, this.actors.inside);
     this.#retain();
     logger.info({ appsRoot: this.appsRoot.appsRoot }, 'platform_started');
   }

@@ -297,6 +297,10 @@ export const fields: readonly FieldLine[] = [
   { field: 'Mutation.removeGitConnection', need: 'manage_git', on: 'team', fresh: connectionMade, ask: () => 'removeGitConnection(id: "$fresh")' },
   { field: 'Mutation.replayGitDelivery', need: 'signedIn', on: 'none', past: 'NOT_FOUND', ask: () => 'replayGitDelivery(id: "dlv_none") { id }' },
 
+  { field: 'Query.previews', need: null, on: 'thing', ask: ({ things }) => `previews(appId: "${things.appId}") { id }` },
+  { field: 'Mutation.approvePreview', need: 'signedIn', on: 'none', past: 'NOT_FOUND', ask: () => 'approvePreview(id: "app_none") { id }' },
+  { field: 'Mutation.closePreview', need: 'signedIn', on: 'none', past: 'NOT_FOUND', ask: () => 'closePreview(id: "app_none") { id }' },
+
   // The instance.
   { field: 'Query.servers', need: null, on: 'team', ask: () => 'servers { id isolation { layer } }' },
   { field: 'Query.instanceSettings', need: 'signedIn', on: 'none', ask: () => 'instanceSettings { logMaxDays }' },

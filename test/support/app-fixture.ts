@@ -67,6 +67,8 @@ export interface FixtureOptions {
   check?: AppDeps['check'];
   /** What is fetched by git; `source` says what it holds. */
   fetch?: AppDeps['git']['fetch'];
+  /** Who may push; default everybody. */
+  mayPush?: AppDeps['git']['mayPush'];
   /** What becomes of commits. */
   tellStatus?: AppDeps['git']['tellStatus'];
   /** Makes it a driver of containers. */
@@ -230,6 +232,7 @@ export async function appFixture(fixture: FixtureOptions = {}): Promise<AppFixtu
         forget: () => Promise.resolve(),
         remoteOf: (app) => remoteOf({ reader: store, secrets: plainSecrets, github }, app),
         flawOf: (url) => remoteFlaw(url, publicFetch),
+        mayPush: fixture.mayPush ?? (() => Promise.resolve(true)),
         tellStatus: (app, deployment) => fixture.tellStatus?.(app, deployment),
       },
       check: fixture.check ?? (() => Promise.resolve(null)),

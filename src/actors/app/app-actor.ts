@@ -8,6 +8,8 @@ import { DeliveredPushes } from './deploying/delivered-pushes.ts';
 import { hookHandlers } from './deploying/hook.ts';
 import { instanceHandlers } from './running/instances.ts';
 import { Lifecycle } from './lifecycle.ts';
+import { Previews } from './previews/previews.ts';
+import { shownBranchHandlers, withoutSettings } from './previews/shown-branch.ts';
 import { appActor, type AppProtocol } from './protocol.ts';
 import { settingsHandlers } from './settings/settings.ts';
 import { uploadHandlers } from './deploying/uploads.ts';
@@ -23,21 +25,25 @@ export function appDefinition(deps: AppDeps): ActorDefinition<AppProtocol> {
 function activate(context: ActorContext<AppProtocol>, deps: AppDeps): Actor<AppProtocol> {
   const core = new AppCore(context, deps);
   const queue = new DeploymentQueue(core, () => lifecycle.workEnded());
-  const lifecycle = new Lifecycle(core, queue);
+  const previews = new Previews(core);
+  const lifecycle = new Lifecycle(core, queue, previews);
   const restores = new Restores(core, lifecycle.restoreHost);
   if (core.record !== null) {
     restores.resume();
     void context.report(() => lifecycle.resume());
+    previews.resume();
   }
-  return {
-    ...settingsHandlers(core),
+  return withoutSettings(core, {
+    ...settingsHandlers(core, () => previews.follow()),
     ...variableHandlers(core),
     ...hookHandlers(core, queue),
     ...uploadHandlers(core, queue),
-    ...new DeliveredPushes(core, queue).handlers,
+    ...new DeliveredPushes(core, queue, previews).handlers,
+    ...previews.handlers,
+    ...shownBranchHandlers(core, queue),
     ...queue.handlers,
     ...lifecycle.handlers,
     ...restores.handlers,
     ...instanceHandlers(core, () => lifecycle.ensureRunning()),
-  };
+  });
 }

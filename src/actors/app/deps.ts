@@ -2,7 +2,7 @@
 import type { BulkPool } from '../../archives/receiving/bulk-pool.ts';
 import type { GitFetch } from '../../git/fetching/fetch.ts';
 import type { GitRemote } from '../../git/providers/provider.ts';
-import type { AppRecord, DeploymentRecord } from '../../store/records/records.ts';
+import type { AppRecord, DeploymentRecord, PreviewRecord } from '../../store/records/records.ts';
 import type { BuildQueue } from './deploying/build-queue.ts';
 import type { BaseImages } from './build/plan.ts';
 import { type Bounds, trashMs, type WorkloadDeps, type WorkloadOptions } from '../workload/deps.ts';
@@ -62,6 +62,8 @@ export interface GitDeps {
   remoteOf: (app: Readonly<AppRecord>) => Promise<GitRemote>;
   /** Why nothing can be fetched from an address, for people; null: nothing is known against it. */
   flawOf: (url: string) => string | null;
+  /** Whether who pushed to a preview is a collaborator; false where the provider does not answer. */
+  mayPush: (preview: Readonly<PreviewRecord>) => Promise<boolean>;
   /** Tells the provider what becomes of a commit. Nobody waits for it, and it never throws. */
   tellStatus: (app: Readonly<AppRecord>, deployment: Readonly<DeploymentRecord>) => void;
 }

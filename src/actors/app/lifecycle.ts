@@ -23,6 +23,7 @@ import { retellEnd } from './running/crashes.ts';
 import { isAborted } from '../workload/reach.ts';
 import type { DeploymentQueue } from './deploying/deployments.ts';
 import { isMissing, leaving } from './running/instances.ts';
+import type { Previews } from './previews/previews.ts';
 import type { AppProtocol, Handlers } from './protocol.ts';
 import { checkRunsHere, runsHere } from './deploying/runtime-fit.ts';
 import { applyRestored } from './settings/restored-settings.ts';
@@ -35,12 +36,14 @@ const rotatedAgainMs = 1000;
 export class Lifecycle {
   readonly #core: AppCore;
   readonly #queue: DeploymentQueue;
+  readonly #previews: Previews;
   readonly #recovery: Recovery<AppProtocol>;
   #restartAsked = false;
 
-  constructor(core: AppCore, queue: DeploymentQueue) {
+  constructor(core: AppCore, queue: DeploymentQueue, previews: Previews) {
     this.#core = core;
     this.#queue = queue;
+    this.#previews = previews;
     this.#recovery = new Recovery(core.context, core.deps);
   }
 
@@ -57,9 +60,14 @@ export class Lifecycle {
         stop: (patch, changes) => {
           core.releaseUpload();
           this.#halt(patch, changes);
+          this.#previews.closeAll();
         },
-        empty: (record) => this.#empty(record),
+        empty: async (record) => [
+          ...(await this.#previews.removeAll()),
+          ...(await this.#empty(record)),
+        ],
       }),
+      'preview-remove': ({ isForced }) => this.#removePreview(isForced),
       'database-rotated': (message) => this.#databaseRotated(message),
       wake: () => core.record !== null,
       recover: () => {
@@ -123,7 +131,7 @@ export class Lifecycle {
     const { record: app, context, deps } = core;
     const { databaseId, name } = message;
     if (app?.deletedAtMs !== null) return false;
-    if (!areToldPassword(deps, core.id, databaseId)) return false;
+    if (!areToldPassword(deps, app, databaseId)) return false;
     if (core.work !== null || core.open.length > 0 || core.isHeld) {
       const atMs = deps.clock.now() + rotatedAgainMs;
       void context.commit([context.alarm(`rotated:${databaseId}`, atMs, message)]);
@@ -264,6 +272,24 @@ export class Lifecycle {
     return saved;
   }
 
+  async #removePreview(isForced: boolean): Promise<boolean> {
+    const core = this.#core;
+    const { record, context, deps } = core;
+    if (record === null) return true;
+    if (record.previewOf === undefined) throw new ServiceError('CONFLICT', 'This is no preview.');
+    if (record.deletedAtMs === null) {
+      this.#halt({ desired: 'stopped', deletedAtMs: deps.clock.now() });
+      core.endLogsOfDeleted();
+    }
+    const left = core.record ?? record;
+    // What ends may still write.
+    if (!isForced && (core.work !== null || left.run.draining.length > 0)) return false;
+    const parts = await this.#empty(left);
+    await context.commit([...parts, remove(tables.apps, core.id)]);
+    core.adopt(null);
+    return true;
+  }
+
   async #empty({ run }: AppRecord): Promise<readonly Change[]> {
     const core = this.#core;
     const { driver, streams, reader } = core.deps;
@@ -273,7 +299,9 @@ export class Lifecycle {
     await driver.removeVolumesOf(core.id);
     await driver.images?.keep(core.id, new Set());
     await core.folders.removeAll();
-    if (core.record?.git != null) await core.deps.git.forget(core.id);
+    if (core.record?.git != null && core.record.previewOf === undefined) {
+      await core.deps.git.forget(core.id);
+    }
     await streams.drop(`app:${core.id}`);
     const changes = core.env.map(({ key }) => remove(tables.env, [core.id, key]));
     const services = new Set<string>();

@@ -12,6 +12,8 @@ import type {
   EnvTarget,
   GitDeliveryRecord,
   GitSource,
+  PreviewRecord,
+  PreviewSource,
   StoredUpload,
 } from '../../store/records/records.ts';
 import type { Resources, Workload } from '../../protocol/workload.ts';
@@ -77,6 +79,23 @@ export type AppProtocol = RestoreProtocol & {
     in: { delivery: GitDeliveryRecord; byHand: boolean };
     out: GitDeliveryRecord;
   };
+  /**
+   * Somebody who may deploy the app pushed a branch here, other than the app's, or removed it (null). Null: the branch has
+   * no preview.
+   */
+  'preview-push': { in: { branch: string; commitSha: string | null }; out: PreviewRecord | null };
+  /** CONFLICT for one that does not wait for it. */
+  'preview-approve': { in: { previewId: string }; out: PreviewRecord };
+  'preview-close': { in: { previewId: string }; out: PreviewRecord };
+  /** An alarm: closes previews that were idle for too long. */
+  'previews-due': { in: object; out: boolean };
+  /**
+   * To the app that runs a preview, by the one that it is of: it is made where it is not there, has the settings of that
+   * app, and deploys this commit, once. NOT_FOUND, and what `create` and `redeploy` refuse.
+   */
+  'preview-show': { in: PreviewSource & { commitMessage: string | null }; out: AppRecord };
+  /** Stops and removes it for good; false: it is not done yet. `isForced`: waits for nothing. */
+  'preview-remove': { in: { isForced: boolean }; out: boolean };
   cancel: { in: { deploymentId: string }; out: boolean };
   rollback: { in: { deploymentId: string; trigger: DeploymentTrigger }; out: DeploymentRecord };
   start: { in: object; out: AppRecord };

@@ -44,9 +44,12 @@ export class Backups {
     }
   }
 
-  /** The app or database, unless it is in trash; else NOT_FOUND. */
+  /** The app or database, unless it is in trash, else NOT_FOUND, or a preview, else CONFLICT. */
   require(): TargetRecord {
     const { record } = this;
+    if (record !== undefined && 'previewOf' in record) {
+      throw new ServiceError('CONFLICT', 'A preview has no backups.');
+    }
     if (record?.deletedAtMs === null) return record;
     throw new ServiceError('NOT_FOUND', `No such ${this.target.kind}.`);
   }

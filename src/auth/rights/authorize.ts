@@ -192,7 +192,7 @@ function judge(reader: Reader, principal: Principal, need: Need, resource: Resou
     if (!isAdmin(reader, principal)) return 'invisible';
     return twoFactorDue(reader, principal.userId, resource.teamId) ? 'two-factor' : 'yes';
   }
-  const place = placeOf(resource);
+  const place = rightsPlaceOf(reader, resource);
   if (place === undefined || !reader.get(tables.teams, place.teamId)) return 'invisible';
   if (principal.confined === true && place.teamId !== principal.teamId) return 'invisible';
   if (!reader.get(tables.members, [place.teamId, principal.userId])) return 'invisible';
@@ -214,6 +214,16 @@ function judge(reader: Reader, principal: Principal, need: Need, resource: Resou
   if (need === 'admin') return isAdmin(reader, principal) ? 'yes' : 'lacking';
   if (token !== null && !(whole && token.capabilities.includes(need))) return 'lacking';
   return personHolds(reader, principal.userId, place, need) ? 'yes' : 'lacking';
+}
+
+/** Where the rights to a thing lie: those to a preview are those to its app. */
+function rightsPlaceOf(
+  reader: Reader,
+  resource: Exclude<Resource, { kind: 'instance' }>,
+): Place | undefined {
+  if (resource.kind !== 'app' || resource.app.previewOf === undefined) return placeOf(resource);
+  const app = reader.get(tables.apps, resource.app.previewOf.appId);
+  return app && placeOf({ kind: 'app', app });
 }
 
 /** Where a thing lies; undefined for what does not exist, as in trash. */

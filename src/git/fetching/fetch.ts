@@ -1,5 +1,5 @@
 /**
- * Owns fetching the newest commit of a branch as an archive: what builds then unpack, as they do an upload.
+ * Owns fetching a commit of a branch, by default the newest, as an archive: what builds then unpack, as they do an upload.
  *
  * 1. The service talks to the server, and hands the bytes to git in its sandbox: git itself reaches nobody, and
  *    sees no credentials.
@@ -50,6 +50,8 @@ export interface FetchRequest extends SandboxOwner {
   connectionId: string | null;
   remote: GitRemote;
   branch: string;
+  /** The only commit that will do; null: the newest of the branch. */
+  sha: string | null;
   /** A folder of the repository; null: all of it. */
   path: string | null;
   /** Whether submodules are fetched, too. */
@@ -62,8 +64,14 @@ export interface FetchRequest extends SandboxOwner {
   signal: AbortSignal;
 }
 
-/** Of what was pushed to the app's own repository. */
-export type PushedRequest = Omit<FetchRequest, 'connectionId' | 'remote' | 'submodules'>;
+/** Of what was pushed here. */
+export interface PushedRequest extends Omit<
+  FetchRequest,
+  'connectionId' | 'remote' | 'submodules'
+> {
+  /** The app that it was pushed to. */
+  pushedTo: string;
+}
 
 export class GitFetch {
   readonly #options: GitFetchOptions;
@@ -86,7 +94,8 @@ export class GitFetch {
       if (flaw !== null) throw gitFailed(`The repository cannot be fetched: ${flaw}`);
       const link: Link = { http, remote, silenceMs, signal };
       request.say(`Fetching ${plainLine(branch)} of ${plainLine(remote.url)}.`);
-      const tip = await findBranch(link, branch);
+      const newest = await findBranch(link, branch);
+      const tip = { ...newest, sha: request.sha ?? newest.sha };
       const use = (repository: Repository): Promise<GitCommit> =>
         this.#into(repository, request, link, tip);
       return await this.#options.repositories.use(nameOf(request), request, signal, use);
@@ -101,11 +110,12 @@ export class GitFetch {
 
   /** The same of what was pushed here. Rejects with GIT_FAILED, or with the reason of the signal. */
   pushed(request: PushedRequest): Promise<GitCommit> {
-    const { appId, branch, signal } = request;
-    return this.#options.pushed.use(appId, request, signal, async (repository) => {
-      const sha = await repository.tip(branch);
-      if (sha === null)
+    const { pushedTo, branch, signal } = request;
+    return this.#options.pushed.use(pushedTo, request, signal, async (repository) => {
+      const newest = await repository.tip(branch);
+      if (newest === null)
         throw gitFailed(`Nothing was pushed to the branch ${plainLine(branch)} yet.`);
+      const sha = request.sha ?? newest;
       return this.#unpacked(repository, request, sha, () => Promise.resolve(null));
     });
   }
@@ -137,7 +147,7 @@ export class GitFetch {
 
   async #unpacked(
     repository: Repository,
-    { path, archive, found, say }: PushedRequest,
+    { path, archive, found, say }: Pick<FetchRequest, 'path' | 'archive' | 'found' | 'say'>,
     sha: string,
     whole: () => Promise<WholeTree | null>,
   ): Promise<GitCommit> {

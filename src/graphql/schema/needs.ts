@@ -19,6 +19,7 @@ import {
   requireFolder,
   requireGitConnection,
   requirePerson,
+  requirePreview,
   requireTeam,
 } from '../access.ts';
 import type { GraphContext } from '../context.ts';
@@ -98,6 +99,7 @@ export const backupScheduleById = byId(requireBackupSchedule);
 export const destinationById = byId(requireDestination);
 export const deploymentById = byId(requireDeployment);
 export const folderById = byId(requireFolder);
+export const previewById = byId(requirePreview);
 export const gitConnectionById = byId(requireGitConnection);
 
 /** An app, where its argument is named `appId`. */

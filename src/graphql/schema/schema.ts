@@ -12,6 +12,7 @@ import './folders.ts';
 import './git.ts';
 import './live.ts';
 import './metrics.ts';
+import './previews.ts';
 import './registries.ts';
 import './restores.ts';
 import './teams.ts';

@@ -105,7 +105,9 @@ export class Redactor {
 
   #appOf(teamId: string, idOrSlug: string): Readonly<AppRecord> | undefined {
     const { reader } = this.#options;
-    const app = reader.get(tables.apps, idOrSlug) ?? reader.find(tables.apps, 'slug', [idOrSlug]);
+    const named = reader.get(tables.apps, idOrSlug) ?? reader.find(tables.apps, 'slug', [idOrSlug]);
+    // The variables of a preview are its app's.
+    const app = named?.previewOf ? reader.get(tables.apps, named.previewOf.appId) : named;
     return app?.teamId === teamId ? app : undefined;
   }
 

@@ -69,6 +69,16 @@ export interface AppRecord {
   updatedAtMs: number;
   /** In trash since; null when it is not. */
   deletedAtMs: number | null;
+  /** What it is a preview of; absent: it is an app of its own. */
+  previewOf?: PreviewSource;
+}
+
+/** The branch of an app that a preview shows. */
+export interface PreviewSource {
+  appId: string;
+  branch: string;
+  /** The one commit that may be deployed. */
+  commitSha: string;
 }
 
 /** One start of a release: what the driver runs under `workloadId`. */

@@ -53,6 +53,8 @@ export type GitOutcome =
   | 'tag'
   | 'branch_deleted'
   | 'auto_deploy_off'
+  /** A preview of its branch has it, or waits for approval of it. */
+  | 'preview'
   /** The app cannot be deployed. */
   | 'failed';
 
@@ -81,4 +83,38 @@ export interface GitDeliveryRecord {
   outcome: GitOutcome;
   receivedAtMs: number;
   deploymentId: string | null;
+}
+
+export type PreviewPhase =
+  /** Whether its pusher is a collaborator is being asked. */
+  | 'checking'
+  /** Somebody has to approve its commit. */
+  | 'waiting'
+  | 'open'
+  | 'closing'
+  | 'closed';
+
+/** An app's branch that is shown at an address of its own. */
+export interface PreviewRecord {
+  /** Also that of the app that runs it. */
+  id: string;
+  /** The app that it is a preview of. */
+  appId: string;
+  teamId: string;
+  branch: string;
+  /** Where its branch is; null: people push it here. */
+  connectionId: string | null;
+  repository: string;
+  phase: PreviewPhase;
+  /** The newest that was pushed. */
+  commitSha: string;
+  commitMessage: string | null;
+  pusher: string | null;
+  /** Whether an app runs it, or is made for it. */
+  hasApp: boolean;
+  /** Whether something is left to be done for it. */
+  isPending: boolean;
+  createdAtMs: number;
+  /** Of the last push, approval or end. */
+  updatedAtMs: number;
 }

@@ -22,8 +22,9 @@ function shapeOf<R>() {
   ): Shape => keys;
 }
 
+// A preview is stored with its names.
 // prettier-ignore
-const app = shapeOf<stored.AppRecord>()(
+const app = shapeOf<Omit<stored.AppRecord, 'previewOf'>>()(
   'id', 'teamId', 'slug', 'name', 'source', 'status', 'folderId', 'serverId', 'upload', 'git',
   'image', 'compose', 'build', 'resources', 'previewBranches', 'autoDeploy', 'deployHookEnabled',
   'hookHash', 'hookSealed', 'latestDeploymentId', 'liveDeploymentId', 'run', 'desired', 'uid',

@@ -59,12 +59,11 @@ export const tables = {
     // A slug stays taken while its app is in trash, so that it can come back.
     slug: { keys: (r) => [[r.slug]], unique: 'An app with this slug exists.' },
     uid: { keys: (r) => (r.uid > 0 ? [[r.uid]] : []), unique: 'This uid is taken.' },
-    team: { keys: (r) => (r.deletedAtMs === null ? [[r.teamId, r.id]] : []) },
-    folder: { keys: (r) => (r.deletedAtMs === null ? [[r.teamId, r.folderId, r.id]] : []) },
+    team: { keys: (r) => (isListed(r) ? [[r.teamId, r.id]] : []) },
+    folder: { keys: (r) => (isListed(r) ? [[r.teamId, r.folderId, r.id]] : []) },
     // Those that are built from a repository of a connection.
     connection: {
-      keys: (r) =>
-        r.deletedAtMs === null && r.git?.connectionId ? [[r.git.connectionId, r.id]] : [],
+      keys: (r) => (isListed(r) && r.git?.connectionId ? [[r.git.connectionId, r.id]] : []),
     },
     // Apps of which something runs, or should run: few of very many.
     runs: { keys: (r) => (hasRun(r) ? [[r.id]] : []) },
@@ -111,6 +110,10 @@ export const tables = {
     },
     // Those that their app has not looked at.
     open: { keys: (r) => (r.outcome === 'received' ? [[r.connectionId, r.id]] : []) },
+  }),
+  previews: table<stored.PreviewRecord>()('previews', (r) => r.id, {
+    app: { keys: (r) => [[r.appId, r.id]] },
+    pending: { keys: (r) => (r.isPending ? [[r.appId, r.id]] : []) },
   }),
   backupRuns: table<stored.BackupRunRecord>()('backupRuns', (r) => r.id, {
     team: { keys: (r) => [[r.teamId, r.id]] },
@@ -172,6 +175,11 @@ export const tables = {
     },
   }),
 } as const;
+
+/** Previews stand with the app that they are of. */
+function isListed({ deletedAtMs, previewOf }: stored.AppRecord): boolean {
+  return deletedAtMs === null && previewOf === undefined;
+}
 
 /** Whether it should run, or an instance of it is starting or ending. */
 function hasRun({ desired, deletedAtMs, run }: stored.AppRecord): boolean {

@@ -1,6 +1,6 @@
 /**
- * Owns the fetching of a deployment's source: the newest commit of the branch, as an archive that is unpacked
- * as an upload is, with the same checks.
+ * Owns the fetching of a deployment's source: the newest commit of the branch, or the one that a preview may show, as an
+ * archive that is unpacked as an upload is, with the same checks.
  */
 import { reach } from '../../workload/reach.ts';
 import type { GitSource } from '../../../store/records/records.ts';
@@ -22,6 +22,7 @@ export async function fetchSource(work: BuildWork, git: GitSource): Promise<stri
     appId: app.id,
     teamId: app.teamId,
     branch: deployment.branch ?? git.branch,
+    sha: app.previewOf === undefined ? null : deployment.commitSha,
     path: git.path,
     archive,
     found: committed,
@@ -29,7 +30,8 @@ export async function fetchSource(work: BuildWork, git: GitSource): Promise<stri
     signal,
   };
   if (takesPushes(git)) {
-    await reach(clock, signal, () => pushed(request));
+    const pushedTo = app.previewOf?.appId ?? app.id;
+    await reach(clock, signal, () => pushed({ ...request, pushedTo }));
     return archive;
   }
   const { connectionId, submodules = false } = git;

@@ -1,5 +1,5 @@
 /**
- * Owns what a push that a git provider delivered does to an app: it deploys, or says why not.
+ * Owns what a push that a git provider delivered does to an app: it deploys, is shown by a preview, or says why not.
  *
  * 1. Only the app's branch deploys, each commit once, and never one that came late.
  * 2. A delivery is stored together with the deployment that it queued. All others the sender stores.
@@ -12,6 +12,7 @@ import type { AppRecord, GitDeliveryRecord, GitOutcome } from '../../../store/re
 import { put } from '../../../store/records/table.ts';
 import { tables } from '../../../store/records/tables.ts';
 import type { AppCore } from '../core.ts';
+import type { Previews } from '../previews/previews.ts';
 import type { Handlers } from '../protocol.ts';
 import type { DeploymentQueue } from './deployments.ts';
 
@@ -31,12 +32,14 @@ const carried: ReadonlySet<GitOutcome> = new Set(['deployed', 'unchanged', 'unwa
 export class DeliveredPushes {
   readonly #core: AppCore;
   readonly #queue: DeploymentQueue;
+  readonly #previews: Previews;
   /** What moved the branch, the latest last; null until it was asked for. */
   #moves: Delivery[] | null = null;
 
-  constructor(core: AppCore, queue: DeploymentQueue) {
+  constructor(core: AppCore, queue: DeploymentQueue, previews: Previews) {
     this.#core = core;
     this.#queue = queue;
+    this.#previews = previews;
   }
 
   get handlers() {
@@ -48,6 +51,9 @@ export class DeliveredPushes {
 
   #judged(delivery: Delivery): GitDeliveryRecord {
     const app = this.#core.require();
+    if (placeOutcome(app, delivery) === 'other_branch') {
+      return { ...delivery, outcome: this.#previews.delivered(app, delivery) };
+    }
     const current = this.#wanted(app);
     const outcome = this.#outcomeOf(app, delivery, current.commitSha);
     const judged: GitDeliveryRecord = {

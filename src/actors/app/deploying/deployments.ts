@@ -51,7 +51,7 @@ export class DeploymentQueue implements DeploymentSteps {
 
   get handlers() {
     return {
-      redeploy: (message) => this.request(message),
+      redeploy: (message) => this.request({ ...message, ...this.#shown }),
       rollback: ({ deploymentId, trigger }) => this.#rollback(deploymentId, trigger),
       cancel: ({ deploymentId }) => this.#cancel(deploymentId),
       'build-turn': ({ deploymentId }) => this.#turn(deploymentId),
@@ -65,6 +65,14 @@ export class DeploymentQueue implements DeploymentSteps {
     const { queued } = this.#core;
     if (queued?.rollbackOf === null) return this.#renewed(queued, wanted);
     return this.#enqueue(app, wanted, queued);
+  }
+
+  /** A preview deploys the one commit that it may, also by hand. */
+  get #shown(): Partial<Wanted> {
+    const { previewOf } = this.#core.require();
+    return previewOf === undefined
+      ? {}
+      : { branch: previewOf.branch, commitSha: previewOf.commitSha };
   }
 
   /** The deployment that waits, of the commit that is wanted by now. */

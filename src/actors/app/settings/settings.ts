@@ -2,7 +2,7 @@
 import { ServiceError } from '../../../lib/errors.ts';
 import { newId } from '../../../lib/ids.ts';
 import type { AppRecord, EnvRecord } from '../../../store/records/records.ts';
-import { insert } from '../../../store/records/table.ts';
+import { type Change, insert } from '../../../store/records/table.ts';
 import { tables } from '../../../store/records/tables.ts';
 import { WorkFailed } from '../../workload/work-failed.ts';
 import type { AppCore } from '../core.ts';
@@ -10,7 +10,7 @@ import { localServerId } from '../../workload/deps.ts';
 import { newHookToken } from '../deploying/hook-token.ts';
 import { type AppPatch, type Handlers, type NewApp } from '../protocol.ts';
 import { checkSourceRuns } from '../deploying/runtime-fit.ts';
-import { slugAttempt, slugOf } from './slug.ts';
+import { labelMax, slugAttempt, slugOf } from './slug.ts';
 import {
   bad,
   checkBuild,
@@ -30,13 +30,16 @@ import {
 } from './validate.ts';
 import { checkEntries, checkTotal, toRecord, valueOf } from './variables.ts';
 
-export function settingsHandlers(core: AppCore) {
+/** `changed` is called after every change of them. */
+export function settingsHandlers(core: AppCore, changed: () => void) {
   return {
     create: ({ app }) => create(core, app),
     update: async ({ patch }) => {
       const checked = checkPatch(core, core.require(), patch);
       if (checked.compose != null) await checkStackFile(core, checked.compose, core.env);
-      return core.save(checked);
+      const saved = core.save(checked);
+      changed();
+      return saved;
     },
   } satisfies Handlers;
 }
@@ -45,28 +48,43 @@ async function create(core: AppCore, input: NewApp): Promise<AppRecord> {
   if (core.record !== null) throw new ServiceError('CONFLICT', 'This app exists.');
   const { deps } = core;
   const nowMs = deps.clock.now();
-  const base = newRecord(core, input, nowMs);
+  const base = newRecord(core, input);
   const env = checkEntries(input.env).map((entry) =>
     toRecord(deps.secrets, core.id, newId('env', nowMs), entry, nowMs),
   );
   checkTotal(deps.secrets, env);
   if (base.compose !== null) await checkStackFile(core, base.compose, env);
-  const isTaken = (slug: string): boolean => deps.reader.count(tables.apps, 'slug', [slug]) > 0;
+  return insertApp(
+    core,
+    base,
+    env.map((one) => insert(tables.env, one)),
+  );
+}
+
+/** Commits the record of a new app, with a slug that is free. */
+export async function insertApp(
+  core: AppCore,
+  base: AppRecord,
+  changes: readonly Change[] = [],
+): Promise<AppRecord> {
+  const { reader } = core.deps;
+  const isTaken = (slug: string): boolean => reader.count(tables.apps, 'slug', [slug]) > 0;
+  const max = base.previewOf === undefined ? undefined : labelMax;
   let { slug } = base;
   const recordFor = (past: number): AppRecord => {
     // The app keeps its slug while it waits for the commit, unless somebody takes that slug.
-    slug = freeSlug(base.slug, isTaken(slug) ? past : 0, isTaken);
+    const attempt = (number: number): string => slugAttempt(base.slug, number, max);
+    slug = freeSlug(attempt, isTaken(slug) ? past : 0, isTaken);
     return { ...base, slug };
   };
-  const record = await core.create(
-    recordFor,
-    env.map((one) => insert(tables.env, one)),
-  );
+  const record = await core.create(recordFor, changes);
   void core.route();
   return record;
 }
 
-function newRecord(core: AppCore, input: NewApp, nowMs: number): AppRecord {
+/** The record of a new app, whose slug may be taken. */
+export function newRecord(core: AppCore, input: NewApp): AppRecord {
+  const nowMs = core.deps.clock.now();
   const name = checkName(input.name);
   checkPlace(core.deps.reader, input);
   const source = checkSource(input);
@@ -146,8 +164,12 @@ async function checkStackFile(
   }
 }
 
-function freeSlug(slug: string, past: number, isTaken: (slug: string) => boolean): string {
-  const attemptAt = (number: number): string => slugAttempt(slug, number + past);
+function freeSlug(
+  attempt: (number: number) => string,
+  past: number,
+  isTaken: (slug: string) => boolean,
+): string {
+  const attemptAt = (number: number): string => attempt(number + past);
   return attemptAt(firstFree((number) => !isTaken(attemptAt(number))));
 }
 

@@ -125,6 +125,9 @@ export function toRecord(
   };
 }
 
+/** Whose variables are asked for. Those of a preview are its app's, as far as they are for previews. */
+type Owner = Readonly<Pick<AppRecord, 'id' | 'previewOf'>>;
+
 /** What opening a value needs. */
 export type VariableParts = Pick<AppDeps, 'reader' | 'secrets' | 'driver'>;
 
@@ -134,17 +137,17 @@ export type VariableParts = Pick<AppDeps, 'reader' | 'secrets' | 'driver'>;
  */
 export function openVariables(
   parts: VariableParts,
-  { id, teamId }: Readonly<Pick<AppRecord, 'id' | 'teamId'>>,
+  app: Owner & Readonly<Pick<AppRecord, 'teamId'>>,
 ): Record<string, string> {
   const { reader, secrets, driver } = parts;
-  const options = { reader, secrets, teamId, inContainers: driver.runs === 'image' };
-  const values = storedValues(parts, id);
+  const options = { reader, secrets, teamId: app.teamId, inContainers: driver.runs === 'image' };
+  const values = storedValues(parts, app);
   return Object.fromEntries(values.map(([key, value]) => [key, resolved(key, value, options)]));
 }
 
 /** Whether the app's processes get the password of a database. */
-export function areToldPassword(parts: VariableParts, appId: string, databaseId: string): boolean {
-  const values = storedValues(parts, appId);
+export function areToldPassword(parts: VariableParts, app: Owner, databaseId: string): boolean {
+  const values = storedValues(parts, app);
   return values.some(([, value]) => holdsPassword(value, databaseId));
 }
 
@@ -154,7 +157,7 @@ export function areToldPassword(parts: VariableParts, appId: string, databaseId:
  */
 export async function awaitDatabases(
   parts: VariableParts & Pick<AppDeps, 'clock'>,
-  { id, teamId }: Readonly<Pick<AppRecord, 'id' | 'teamId'>>,
+  app: Owner & Readonly<Pick<AppRecord, 'teamId'>>,
   {
     timeoutMs,
     say,
@@ -162,7 +165,8 @@ export async function awaitDatabases(
   }: { timeoutMs: number; say: (line: string) => void; signal: AbortSignal },
 ): Promise<void> {
   const { reader, clock } = parts;
-  const values = storedValues(parts, id).map(([, value]) => value);
+  const { teamId } = app;
+  const values = storedValues(parts, app).map(([, value]) => value);
   const untilMs = clock.now() + timeoutMs;
   const said = new Set<string>();
   for (let runSinceMs: number | null = null; clock.now() < untilMs;) {
@@ -181,9 +185,13 @@ export async function awaitDatabases(
   }
 }
 
-function storedValues({ reader, secrets }: VariableParts, appId: string): [string, string][] {
-  const records = reader.list(tables.env, 'app', [appId]);
-  const wanted = records.filter((record) => record.targets.includes('production'));
+function storedValues(
+  { reader, secrets }: VariableParts,
+  { id, previewOf }: Owner,
+): [string, string][] {
+  const records = reader.list(tables.env, 'app', [previewOf?.appId ?? id]);
+  const target: EnvTarget = previewOf === undefined ? 'production' : 'preview';
+  const wanted = records.filter((record) => record.targets.includes(target));
   return wanted.map((record) => [record.key, valueOf(secrets, record)]);
 }
 

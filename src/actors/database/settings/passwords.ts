@@ -11,6 +11,8 @@
 import { ServiceError } from '../../../lib/errors.ts';
 import type { ConsoleProgram } from '../../../consoles/console-door.ts';
 import type { DatabaseRecord } from '../../../store/records/records.ts';
+import type { Reader } from '../../../store/reader-and-journal.ts';
+import { tables } from '../../../store/records/tables.ts';
 import { appActor } from '../../app/protocol.ts';
 import { checkNotHeld } from '../../restore/held.ts';
 import { accessWith, loopback } from './address.ts';
@@ -157,9 +159,16 @@ async function settleRotation(core: DatabaseCore, signal = core.context.signal):
 async function tellApps({ record, context, deps }: DatabaseCore): Promise<boolean> {
   if (record?.deletedAtMs !== null) return false;
   const message = { type: 'database-rotated', databaseId: record.id, name: record.name } as const;
-  const apps = appsReferringTo(deps.reader, record);
-  await Promise.all(apps.map(({ id }) => context.actors.ask(appActor.at(id), message)));
+  const { reader } = deps;
+  const appIds = appsReferringTo(reader, record).flatMap(({ id }) => [id, ...previewsOf(reader, id)]);
+  await Promise.all(appIds.map((id) => context.actors.ask(appActor.at(id), message)));
   return true;
+}
+
+/** The previews of an app that have apps. */
+function previewsOf(reader: Reader, appId: string): string[] {
+  const previews = reader.list(tables.previews, 'app', [appId], { limit: Infinity });
+  return previews.flatMap(({ id, hasApp }) => (hasApp ? id : []));
 }
 
 /** Continues an interrupted rotation, if there is one. */

@@ -52,6 +52,7 @@ describe('GitFetch', { skip: needs('git') }, () => {
       connectionId: null,
       remote: { url, credentials: null },
       branch: 'main',
+      sha: null,
       path: null,
       submodules: false,
       archive: join(root, 'archive.tar'),
