@@ -85,7 +85,8 @@ builder.mutationFields((t) => ({
   approvePreview: t.field({
     type: PreviewType,
     ...needs('deploy_apps', previewById, {
-      description: 'Builds the commit that waits. Each further push of the same person waits again.',
+      description:
+        'Builds the commit that waits. Each further push of the same person waits again.',
       resolve: ({ id, appId }, _args, context) =>
         askActor(context, appActor.at(appId), { type: 'preview-approve', previewId: id }),
     }),

@@ -76,7 +76,9 @@ export class PreviewWork {
     if (idlest) return { kind: 'evict', ...idlest };
     const checking = inPhase('checking');
     if (checking) return { kind: 'check', preview: checking };
-    const open = inPhase('open');
+    // Its address is free once the one before it is gone.
+    const leaving = pending.filter(({ phase }) => phase === 'closing').map(({ branch }) => branch);
+    const open = left.find(({ phase, branch }) => phase === 'open' && !leaving.includes(branch));
     if (open) return { kind: 'show', preview: open };
     if (pending.length > 0 || active.length > 0) return { kind: 'wait' };
     this.#isBegun = false;

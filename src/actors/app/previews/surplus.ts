@@ -13,7 +13,7 @@ export interface Surplus {
   why: 'idle' | 'room';
 }
 
-/** `previews`: those that are open. */
+/** `previews`: those that are open, in the order in which they were made. The idlest come last. */
 export function surplusOf(
   previews: readonly Preview[],
   idleSinceMs: (preview: Preview) => number,
@@ -21,8 +21,9 @@ export function surplusOf(
 ): Surplus[] {
   const byUse = previews
     .map((preview) => ({ preview, sinceMs: idleSinceMs(preview) }))
-    // Of two at the same time the one that was made later stays.
-    .sort((a, b) => b.sinceMs - a.sinceMs || (a.preview.id < b.preview.id ? 1 : -1));
+    // Of two that were used at the same time the later one stays.
+    .reverse()
+    .sort((a, b) => b.sinceMs - a.sinceMs);
   const left = { active: activeMax, waiting: waitingMax };
   return byUse.flatMap(({ preview, sinceMs }): Surplus[] => {
     if (sinceMs <= untilMs) return [{ preview, why: 'idle' }];

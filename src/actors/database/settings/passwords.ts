@@ -160,7 +160,10 @@ async function tellApps({ record, context, deps }: DatabaseCore): Promise<boolea
   if (record?.deletedAtMs !== null) return false;
   const message = { type: 'database-rotated', databaseId: record.id, name: record.name } as const;
   const { reader } = deps;
-  const appIds = appsReferringTo(reader, record).flatMap(({ id }) => [id, ...previewsOf(reader, id)]);
+  const appIds = appsReferringTo(reader, record).flatMap(({ id }) => [
+    id,
+    ...previewsOf(reader, id),
+  ]);
   await Promise.all(appIds.map((id) => context.actors.ask(appActor.at(id), message)));
   return true;
 }

@@ -113,6 +113,30 @@ describe('authorize() for people', () => {
     }
   });
 
+  it('gives to a preview what it gives to its app, and nothing else', () => {
+    const previewOf = { appId: 'app_below', branch: 'x', commitSha: '0' };
+    given.addApp('app_shown', 'team_a', { previewOf });
+    for (const [user, need] of [
+      ['custom', 'deploy_apps'],
+      ['custom', 'view_logs'],
+      ['stranger', null],
+    ] as const) {
+      const expected = outcome(person(user), need, app('app_below'));
+      assert.equal(outcome(person(user), need, app('app_shown')), expected);
+    }
+    given.addGrant('fld_below', 'custom', ['view_logs']);
+    assert.equal(outcome(person('custom'), 'view_logs', app('app_shown')), 'yes');
+    const named = given.addToken('tok_app', 'owner', 'team_a', { appIds: ['app_below'] });
+    assert.equal(outcome(named.principal, null, app('app_shown')), 'yes');
+    const appIds = ['app_top', 'app_shown'];
+    const other = given.addToken('tok_other', 'owner', 'team_a', { appIds });
+    assert.equal(outcome(other.principal, null, app('app_shown')), 'NOT_FOUND');
+    given.addApp('app_below', 'team_a', { deletedAtMs: 1 });
+    assert.equal(outcome(person('owner'), null, app('app_shown')), 'NOT_FOUND');
+    given.store.write([remove(tables.apps, 'app_below')]);
+    assert.equal(outcome(person('owner'), null, app('app_shown')), 'NOT_FOUND');
+  });
+
   it('knows an app in trash only when asked about trash', () => {
     given.addApp('app_top', 'team_a', { deletedAtMs: 1 });
     assert.equal(outcome(person('owner'), null, app('app_top')), 'NOT_FOUND');

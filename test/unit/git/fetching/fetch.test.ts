@@ -130,6 +130,16 @@ describe('GitFetch', { skip: needs('git') }, () => {
     server.answers.clear();
   });
 
+  it('fetches a commit that it is told, whatever was pushed behind it, and no other', async () => {
+    const url = server.create('told', { a: 'first' });
+    const first = (await fetcher().fetch(request(url))).sha;
+    server.commit('told', { a: 'second' });
+    const anew = { sha: first, connectionId: 'con_told' };
+    assert.equal((await fetcher().fetch(request(url, anew))).sha, first);
+    assert.ok(readFileSync(join(root, 'archive.tar'), 'latin1').includes('first'));
+    await assert.rejects(fetcher().fetch(request(url, { sha: 'ab'.repeat(20) })), /not our ref/);
+  });
+
   it('asks only for what is new, and begins anew when it has kept too much', async () => {
     const url = server.create('kept', { a: '1' });
     await fetcher().fetch(request(url));

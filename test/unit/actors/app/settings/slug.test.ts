@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { slugAttempt, slugOf } from '../../../../../src/actors/app/settings/slug.ts';
+import { previewSlugOf, slugAttempt, slugOf } from '../../../../../src/actors/app/settings/slug.ts';
 
 const label = /^[a-z0-9]([a-z0-9-]{0,48}[a-z0-9])?$/;
 
@@ -19,5 +19,17 @@ describe('slugOf()', () => {
         assert.match(slugAttempt(slugOf(name), n), label);
       }),
     );
+  });
+});
+
+describe('previewSlugOf()', () => {
+  it('is branch and app, and a label also for the longest of both', () => {
+    assert.equal(previewSlugOf('feat/New-Cart', 'shop'), 'feat-new-cart-shop');
+    const app = 'a'.repeat(50);
+    const long = ['x'.repeat(255), `${'x'.repeat(254)}y`, `${'-/'.repeat(100)}z`, 'ü'.repeat(120)];
+    const slugs = long.map((branch) => previewSlugOf(branch, app));
+    assert.equal(new Set(slugs).size, long.length);
+    for (const slug of slugs) assert.match(slug, /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])$/);
+    assert.equal(slugAttempt(slugs[0] ?? '', 12, 63).length, 63);
   });
 });
