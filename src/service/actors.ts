@@ -16,6 +16,7 @@ import { engines } from '../actors/database/engines/engines.ts';
 import { destinationActorDefinition } from '../actors/destination/actor.ts';
 import { edgeDefinition } from '../actors/edge/edge-actor.ts';
 import { gitDefinition } from '../actors/git/actor.ts';
+import { mayPush } from '../actors/git/collaborators.ts';
 import { CommitStatuses } from '../actors/git/commit-statuses.ts';
 import type { GithubConnections } from '../actors/git/github-connections.ts';
 import { instanceActorDefinition } from '../actors/instance/actor.ts';
@@ -189,7 +190,7 @@ function gitParts(parts: ActorParts): GitParts {
     forget: (appId) => pushes.forget(appId),
     remoteOf: (app) => remoteOf({ reader, secrets, github }, app),
     flawOf: (url) => remoteFlaw(url, http),
-    mayPush: () => Promise.resolve(true),
+    mayPush: (preview) => mayPush(parts, preview),
     tellStatus: (app, deployment) => statuses.tell(app, deployment),
   };
   return { deps, pushes };

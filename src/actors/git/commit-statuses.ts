@@ -1,23 +1,33 @@
 /**
- * Owns the status of a commit at GitHub, which tells what became of its deployment.
+ * Owns the status of a commit at its provider, which tells what became of its deployment: at GitHub of every one,
+ * elsewhere of previews, so that a pull request with this head leads to the address.
  *
  * 1. Nobody waits for it: what cannot be told is logged, after a few tries.
  * 2. Those of one app are told in order. Only so many wait; what comes beyond is not told.
  * 3. It holds nothing of the deployment but its state and its address: many may read a repository.
  */
-import type { CommitStatus } from '../../git/github/github-api.ts';
+import type { CommitStatus } from '../../git/providers/provider.ts';
+import { providerApi, type ProviderFetch } from '../../git/providers/provider-api.ts';
+import { providers } from '../../git/providers/providers.ts';
 import { type Clock, pause } from '../../lib/clock.ts';
 import { KeyedQueue } from '../../lib/keyed-queue.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { Reader } from '../../store/reader-and-journal.ts';
-import type { AppRecord, DeploymentRecord } from '../../store/records/records.ts';
+import type {
+  AppRecord,
+  DeploymentRecord,
+  GitConnectionRecord,
+} from '../../store/records/records.ts';
 import { tables } from '../../store/records/tables.ts';
-import { fullNameOf } from './connection.ts';
+import type { SecretBox } from '../workload/deps.ts';
+import { fullNameOf, openGitToken, providerConnection } from './connection.ts';
 import type { GithubConnections } from './github-connections.ts';
 
 export interface CommitStatusesParts {
   reader: Pick<Reader, 'get'>;
   github: Pick<GithubConnections, 'report'>;
+  secrets: Pick<SecretBox, 'open'>;
+  fetch: ProviderFetch;
   clock: Clock;
   logger: Logger;
 }
@@ -35,7 +45,7 @@ export class CommitStatuses {
     this.#parts = parts;
   }
 
-  /** Tells the state of the deployment, where its app is built from a connection to GitHub. */
+  /** Tells the state of the deployment, where its app is built from a connection. */
   tell(app: Readonly<AppRecord>, deployment: Readonly<DeploymentRecord>): void {
     const { commitSha } = deployment;
     const status = statusOf(app, deployment);
@@ -46,7 +56,8 @@ export class CommitStatuses {
     }
     this.#waiting += 1;
     const { connectionId, repository } = app.git;
-    const what = { connectionId, repository, teamId: app.teamId, commitSha, status };
+    const isPreview = app.previewOf !== undefined;
+    const what = { connectionId, repository, teamId: app.teamId, commitSha, status, isPreview };
     this.#turns
       .take(app.id, () => this.#send(what))
       .catch((err: unknown) => {
@@ -57,13 +68,14 @@ export class CommitStatuses {
       });
   }
 
-  async #send({ connectionId, repository, teamId, commitSha, status }: What): Promise<void> {
-    const { reader, github, clock } = this.#parts;
+  async #send(what: What): Promise<void> {
+    const { reader, clock } = this.#parts;
+    const { connectionId, teamId } = what;
     for (let tries = 0; ; tries++) {
       const connection = reader.get(tables.gitConnections, connectionId);
-      if (connection?.github === undefined || connection.teamId !== teamId) return;
+      if (connection?.teamId !== teamId) return;
       try {
-        await github.report(connection, fullNameOf(connection, repository), commitSha, status);
+        await this.#report(connection, what);
         return;
       } catch (error) {
         const waitMs = pausesMs[tries];
@@ -71,6 +83,21 @@ export class CommitStatuses {
         await pause(clock, waitMs);
       }
     }
+  }
+
+  async #report(connection: Readonly<GitConnectionRecord>, what: What): Promise<void> {
+    const { github, secrets, fetch } = this.#parts;
+    const { repository, commitSha, status, isPreview } = what;
+    const fullName = fullNameOf(connection, repository);
+    if (connection.github !== undefined) {
+      await github.report(connection, fullName, commitSha, status);
+      return;
+    }
+    const { report } = providers[connection.provider];
+    const token = openGitToken(secrets, connection);
+    if (!isPreview || report === null || token === null) return;
+    const reached = providerConnection(connection, token);
+    await report(reached, fullName, commitSha, status, providerApi(fetch));
   }
 }
 
@@ -80,6 +107,7 @@ interface What {
   teamId: string;
   commitSha: string;
   status: CommitStatus;
+  isPreview: boolean;
 }
 
 function statusOf(

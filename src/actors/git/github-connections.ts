@@ -3,14 +3,10 @@
  * installation. Everything rejects with GIT_PROVIDER_FAILED.
  */
 import { appToken } from '../../git/github/app-token.ts';
-import { type CommitStatus, GithubApi, type Installation } from '../../git/github/github-api.ts';
+import { GithubApi, type Installation } from '../../git/github/github-api.ts';
 import { InstallationTokens } from '../../git/github/installation-tokens.ts';
-import type { GitRepository } from '../../git/providers/provider.ts';
-import {
-  type PostingApi,
-  providerApi,
-  type ProviderFetch,
-} from '../../git/providers/provider-api.ts';
+import type { CommitStatus, GitRepository, PostingApi } from '../../git/providers/provider.ts';
+import { providerApi, type ProviderFetch } from '../../git/providers/provider-api.ts';
 import { github } from '../../git/providers/github.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { GitConnectionRecord } from '../../store/records/records.ts';

@@ -5,7 +5,8 @@
  */
 import { createPrivateKey } from 'node:crypto';
 import { at, textAt } from '../providers/payload.ts';
-import { type PostingApi, providerFailed } from '../providers/provider-api.ts';
+import type { CommitStatus, PostingApi } from '../providers/provider.ts';
+import { providerFailed } from '../providers/provider-api.ts';
 import { apiRootOf, escapedName, githubHeaders } from '../providers/github-addresses.ts';
 
 /** What GitHub tells of a new App. */
@@ -31,23 +32,16 @@ export interface InstallationToken {
   expiresAtMs: number;
 }
 
-export interface CommitStatus {
-  state: 'pending' | 'success' | 'failure';
-  /** At most 140 characters. */
-  description: string;
-  /** Tells the statuses of several apps apart. */
-  context: string;
-  url: string | null;
-}
+type Api = Pick<PostingApi, 'json' | 'post'>;
 
 const installationsMax = 100;
 
 export class GithubApi {
-  readonly #api: PostingApi;
+  readonly #api: Api;
   readonly #baseUrl: string;
   readonly #root: string;
 
-  constructor(api: PostingApi, baseUrl: string) {
+  constructor(api: Api, baseUrl: string) {
     this.#api = api;
     this.#baseUrl = baseUrl;
     this.#root = apiRootOf(baseUrl);

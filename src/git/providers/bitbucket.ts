@@ -3,6 +3,7 @@
  * (https://confluence.atlassian.com/bitbucketserver/event-payload-938025882.html). One push may move several
  * branches.
  */
+import { createHash } from 'node:crypto';
 import {
   at,
   checkedRef,
@@ -47,7 +48,23 @@ export const bitbucket: Provider = {
       ? cloudRepositories(await api.json(cloudQuery(search), headers))
       : serverRepositories(await api.json(serverQuery(connection, search), headers));
   },
+  // Neither tells it of the name of a person to who is no administrator.
+  mayPush: () => Promise.resolve(null),
+  report: async (connection, repository, sha, { context, state, url, description }, api) => {
+    // Without an address it takes none.
+    if (url === null) return;
+    const name = checkedRepository(repository, 'repository');
+    const to = isCloud(connection)
+      ? `${cloudApi}/2.0/repositories/${name}/commit/${sha}/statuses/build`
+      : `${connection.baseUrl}/rest/build-status/1.0/commits/${sha}`;
+    const key = createHash('sha256').update(context).digest('hex').slice(0, keyMax);
+    const status = { key, state: states[state], name: context, url, description };
+    await api.post(to, authorizationOf(connection), status);
+  },
 };
+
+const keyMax = 40;
+const states = { pending: 'INPROGRESS', success: 'SUCCESSFUL', failure: 'FAILED' } as const;
 
 function isCloud({ baseUrl }: ProviderConnection): boolean {
   return baseUrl === cloud || baseUrl === cloudApi;

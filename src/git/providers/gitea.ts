@@ -1,11 +1,13 @@
 /** Gitea and Forgejo: https://docs.gitea.com/usage/webhooks, https://forgejo.org/docs/latest/user/webhooks/ */
 import { deletionOf, pushOf } from './github-payload.ts';
 import { at, headerText } from './payload.ts';
-import type { HeaderOf, Provider, PushDelivery } from './provider.ts';
+import { escapedName } from './github-addresses.ts';
+import { mayWrite } from './permission.ts';
+import type { AskHeaders, HeaderOf, Provider, PushDelivery } from './provider.ts';
 import { cloneUrl, credentialsOf, githubShape, repositoriesOf } from './remote.ts';
 import { isSigned } from './signature.ts';
 
-type Common = Pick<Provider, 'remote' | 'repositories'>;
+type Common = Pick<Provider, 'remote' | 'repositories' | 'mayPush' | 'report'>;
 
 const common: Common = {
   // The user does not matter beside a token.
@@ -15,11 +17,27 @@ const common: Common = {
   }),
   repositories: async ({ baseUrl, token }, search, api) => {
     const query = new URLSearchParams({ q: search, limit: '50', sort: 'updated', order: 'desc' });
-    const headers = token === null ? {} : { authorization: `token ${token}` };
-    const answer = await api.json(`${baseUrl}/api/v1/repos/search?${query.toString()}`, headers);
-    return repositoriesOf(at(answer, 'data'), githubShape);
+    const url = `${baseUrl}/api/v1/repos/search?${query.toString()}`;
+    return repositoriesOf(at(await api.json(url, headersOf(token)), 'data'), githubShape);
+  },
+  // Only an administrator of the repository is told.
+  mayPush: async ({ baseUrl, token }, repository, person, api) => {
+    const place = `${baseUrl}/api/v1/repos/${escapedName(repository)}/collaborators`;
+    const url = `${place}/${encodeURIComponent(person)}/permission`;
+    return mayWrite(await api.find(url, headersOf(token)));
+  },
+  report: ({ baseUrl, token }, repository, sha, { url: target_url, ...status }, api) => {
+    const url = `${baseUrl}/api/v1/repos/${escapedName(repository)}/statuses/${sha}`;
+    return api.post(url, headersOf(token), {
+      ...status,
+      ...(target_url !== null && { target_url }),
+    });
   },
 };
+
+function headersOf(token: string | null): AskHeaders {
+  return token === null ? {} : { authorization: `token ${token}` };
+}
 
 export const gitea: Provider = {
   kind: 'gitea',

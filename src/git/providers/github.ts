@@ -1,8 +1,9 @@
 /** GitHub and GitHub Enterprise: https://docs.github.com/en/webhooks/webhook-events-and-payloads#push */
-import { apiRootOf, githubHeaders } from './github-addresses.ts';
+import { apiRootOf, escapedName, githubHeaders } from './github-addresses.ts';
 import { pushOf } from './github-payload.ts';
 import { headerText, listAt } from './payload.ts';
 import type { GitRepository, Provider } from './provider.ts';
+import { mayWrite } from './permission.ts';
 import { cloneUrl, credentialsOf, githubShape, repositoriesOf } from './remote.ts';
 import { isSigned } from './signature.ts';
 
@@ -33,4 +34,11 @@ export const github: Provider = {
     }
     return found.slice(0, pageSize);
   },
+  mayPush: async ({ baseUrl, token }, repository, person, api) => {
+    const place = `${apiRootOf(baseUrl)}/repos/${escapedName(repository)}/collaborators`;
+    const url = `${place}/${encodeURIComponent(person)}/permission`;
+    return mayWrite(await api.find(url, githubHeaders(token)));
+  },
+  // Its App does (`github-api.ts`).
+  report: null,
 };

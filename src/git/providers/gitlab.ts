@@ -1,6 +1,7 @@
 /** GitLab: https://docs.gitlab.com/user/project/integrations/webhooks/ */
 import {
   at,
+  checkedRepository,
   cloneUrlsOf,
   commitAt,
   eventOf,
@@ -14,7 +15,7 @@ import {
   repositoryAt,
   textAt,
 } from './payload.ts';
-import type { Provider, PushDelivery } from './provider.ts';
+import type { AskHeaders, Provider, ProviderConnection, PushDelivery } from './provider.ts';
 import { cloneUrl, credentialsOf, repositoriesOf } from './remote.ts';
 import { isSecret } from './signature.ts';
 
@@ -43,14 +44,46 @@ export const gitlab: Provider = {
     if (token !== null) query.set('membership', 'true');
     if (search !== '') query.set('search', search);
     const url = `${baseUrl}/api/v4/projects?${query.toString()}`;
-    const headers = token === null ? {} : { authorization: `Bearer ${token}` };
-    return repositoriesOf(await api.json(url, headers), {
+    return repositoriesOf(await api.json(url, headersOf(token)), {
       name: 'path_with_namespace',
       branch: (project) => textAt(project, 'default_branch'),
       isPrivate: (project) => (textAt(project, 'visibility') ?? 'private') !== 'public',
     });
   },
+  mayPush: async (connection, repository, person, api) => {
+    const headers = headersOf(connection.token);
+    const query = new URLSearchParams({ username: person });
+    const users = await api.find(`${connection.baseUrl}/api/v4/users?${query.toString()}`, headers);
+    if (users === null) return null;
+    const id = at(users, 0, 'id');
+    if (typeof id !== 'number') return false;
+    const member = await api.find(
+      `${projectOf(connection, repository)}/members/all/${String(id)}`,
+      headers,
+    );
+    const level = at(member, 'access_level');
+    return member === null ? null : typeof level === 'number' && level >= developerLevel;
+  },
+  report: (connection, repository, sha, { context, url, state, description }, api) => {
+    const status = { state: states[state], name: context, description };
+    const address = url === null ? {} : { target_url: url };
+    const to = `${projectOf(connection, repository)}/statuses/${sha}`;
+    return api.post(to, headersOf(connection.token), { ...status, ...address });
+  },
 };
+
+/** Those from this one on may push. */
+const developerLevel = 30;
+const states = { pending: 'running', success: 'success', failure: 'failed' } as const;
+
+function headersOf(token: string | null): AskHeaders {
+  return token === null ? {} : { authorization: `Bearer ${token}` };
+}
+
+/** A project is named as a whole. */
+function projectOf({ baseUrl }: ProviderConnection, repository: string): string {
+  return `${baseUrl}/api/v4/projects/${encodeURIComponent(checkedRepository(repository, 'repository'))}`;
+}
 
 function pushOf(payload: unknown, deliveryId: string | null): PushDelivery[] {
   const kind = textAt(payload, 'object_kind') ?? textAt(payload, 'event_name');

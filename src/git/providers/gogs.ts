@@ -27,4 +27,7 @@ export const gogs: Provider = {
       search,
     );
   },
+  // It tells of those that were added one by one, not of those in a team.
+  mayPush: () => Promise.resolve(null),
+  report: null,
 };

@@ -1,18 +1,12 @@
 /** Owns the way to a provider's API: bounded, and only to addresses that are admitted. */
 import { ServiceError } from '../../lib/errors.ts';
 import { FetchRefused, type GuardedAnswer, type GuardedFetch } from '../../lib/guarded-fetch.ts';
-import type { AskHeaders, ProviderApi } from './provider.ts';
+import type { PostingApi } from './provider.ts';
 
 const maxBytes = 8 * 1024 * 1024;
 const timeoutMs = 10_000;
 // GitHub refuses who does not say what it is.
 const common = { accept: 'application/json', 'user-agent': 'gangway' };
-
-/** Also sends something. Rejects with GIT_PROVIDER_FAILED. */
-export interface PostingApi extends ProviderApi {
-  /** `body` goes as JSON. */
-  post(url: string, headers: AskHeaders, body: unknown): Promise<unknown>;
-}
 
 export type ProviderFetch = Pick<GuardedFetch, 'get' | 'post'>;
 
@@ -21,6 +15,12 @@ export function providerApi(fetch: ProviderFetch): PostingApi {
     json: (url, given, refusals) => {
       const headers = { ...common, ...given };
       return read(fetch.get(url, { maxBytes, timeoutMs, headers }), refusals);
+    },
+    find: async (url, given) => {
+      const headers = { ...common, ...given };
+      const answer = await answered(fetch.get(url, { maxBytes, timeoutMs, headers }));
+      if (answer.status === 404) return undefined;
+      return answer.status === 401 || answer.status === 403 ? null : bodyOf(answer);
     },
     post: (url, given, body) => {
       const bytes = Buffer.from(JSON.stringify(body));
@@ -35,13 +35,23 @@ async function read(
   asking: Promise<GuardedAnswer>,
   refusals: Readonly<Record<number, string>> = {},
 ): Promise<unknown> {
-  const { status, body } = await asking.catch((error: unknown) => {
-    if (error instanceof FetchRefused) throw providerFailed(error.message);
-    throw error;
-  });
+  const answer = await answered(asking);
+  const { status } = answer;
   const refusal = refusals[status];
   if (refusal !== undefined) throw providerFailed(refusal);
   if (status === 401 || status === 403) throw providerFailed('It does not take the token.');
+  return bodyOf(answer);
+}
+
+function answered(asking: Promise<GuardedAnswer>): Promise<GuardedAnswer> {
+  return asking.catch((error: unknown) => {
+    if (error instanceof FetchRefused) throw providerFailed(error.message);
+    throw error;
+  });
+}
+
+function bodyOf({ status, body }: GuardedAnswer): unknown {
+  if (status === 204) return null;
   if (status !== 200 && status !== 201) {
     throw providerFailed(`It answered with status ${String(status)}.`);
   }

@@ -1,6 +1,6 @@
 /**
  * Owns what a git provider is to the rest of the program: how its deliveries are signed and read, where a
- * repository is cloned from, and which repositories there are.
+ * repository is cloned from, which repositories there are, who may push to them, and what is told of a commit.
  */
 
 /** Those that `connectGitProvider` takes. GitHub is connected by its App. */
@@ -79,6 +79,24 @@ export interface ProviderApi {
     headers: AskHeaders,
     refusals?: Readonly<Record<number, string>>,
   ): Promise<unknown>;
+  /** Undefined: it is not there (404); null: it is not told to this token (401, 403). */
+  find(url: string, headers: AskHeaders): Promise<unknown>;
+}
+
+/** Also sends something. */
+export interface PostingApi extends ProviderApi {
+  /** `body` goes as JSON. Null for an answer without a body. */
+  post(url: string, headers: AskHeaders, body: unknown): Promise<unknown>;
+}
+
+/** What became of a commit. */
+export interface CommitStatus {
+  state: 'pending' | 'success' | 'failure';
+  /** At most 140 characters. */
+  description: string;
+  /** Tells the statuses of several apps apart. */
+  context: string;
+  url: string | null;
 }
 
 export type AskHeaders = Readonly<Record<string, string>>;
@@ -95,6 +113,26 @@ export interface Provider {
   repositories(
     connection: ProviderConnection,
     search: string,
-    api: ProviderApi,
+    api: Pick<ProviderApi, 'json'>,
   ): Promise<GitRepository[]>;
+  /**
+   * Whether a person, named as deliveries name who pushed, may push to a repository; null where nobody can be asked, or
+   * the token is not told.
+   */
+  mayPush(
+    connection: ProviderConnection,
+    repository: string,
+    person: string,
+    api: Pick<ProviderApi, 'find'>,
+  ): Promise<boolean | null>;
+  /** Shows a status at a commit, and so at the pull requests with this head; null: it has none. */
+  readonly report:
+    | ((
+        connection: ProviderConnection,
+        repository: string,
+        sha: string,
+        status: CommitStatus,
+        api: Pick<PostingApi, 'post'>,
+      ) => Promise<unknown>)
+    | null;
 }

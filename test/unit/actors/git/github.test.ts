@@ -6,7 +6,7 @@ import { CommitStatuses } from '../../../../src/actors/git/commit-statuses.ts';
 import { openWebhookSecret } from '../../../../src/actors/git/connection.ts';
 import { gitActor } from '../../../../src/actors/git/protocol.ts';
 import { gitWebhookRoutes } from '../../../../src/gateway/transports/git-webhooks.ts';
-import type { CommitStatus } from '../../../../src/git/github/github-api.ts';
+import type { CommitStatus } from '../../../../src/git/providers/provider.ts';
 import { DeliveryReader } from '../../../../src/git/deliveries/delivery-reader.ts';
 import { newId } from '../../../../src/lib/ids.ts';
 import type { DeploymentRecord } from '../../../../src/store/records/records.ts';
@@ -61,7 +61,10 @@ describe('a GitHub App', () => {
       },
     };
     const { store: reader, logger } = f;
-    const statuses = new CommitStatuses({ reader, github: reporting, clock, logger });
+    const statuses = new CommitStatuses({
+      ...{ reader, github: reporting, clock, logger },
+      ...{ secrets: plainSecrets, fetch: loopbackFetch },
+    });
     f.runtime().register(
       gitDefinition({
         ...{ reader, clock, logger, secrets: plainSecrets, fetch: loopbackFetch },

@@ -1,0 +1,46 @@
+/** Owns whether who pushed to a repository is one of its collaborators, as its provider knows them. */
+import { providerApi, type ProviderFetch } from '../../git/providers/provider-api.ts';
+import { providers } from '../../git/providers/providers.ts';
+import type { Logger } from '../../lib/log.ts';
+import type { Reader } from '../../store/reader-and-journal.ts';
+import type { PreviewRecord } from '../../store/records/records.ts';
+import { tables } from '../../store/records/tables.ts';
+import type { SecretBox } from '../workload/deps.ts';
+import { fullNameOf, openGitToken, providerConnection } from './connection.ts';
+import type { GithubConnections } from './github-connections.ts';
+
+export interface CollaboratorsParts {
+  reader: Pick<Reader, 'get'>;
+  secrets: Pick<SecretBox, 'open'>;
+  github: Pick<GithubConnections, 'token'>;
+  fetch: ProviderFetch;
+  logger: Logger;
+}
+
+/**
+ * Where nobody can be asked (no API for it, no token, a token that is not told) the delivery itself counts: it is of a
+ * hook of the repository, which tells only of those who may push. False where the provider fails, or nobody says who pushed.
+ */
+export async function mayPush(
+  { reader, secrets, github, fetch, logger }: CollaboratorsParts,
+  { teamId, connectionId, repository, pusher }: Readonly<PreviewRecord>,
+): Promise<boolean> {
+  const record =
+    connectionId === null ? undefined : reader.get(tables.gitConnections, connectionId);
+  if (record?.teamId !== teamId) return false;
+  const fullName = fullNameOf(record, repository);
+  try {
+    const token =
+      record.github === undefined
+        ? openGitToken(secrets, record)
+        : await github.token(record, fullName);
+    const connection = providerConnection(record, token);
+    if (token === null) return true;
+    const provider = providers[record.provider];
+    const isKnown = await provider.mayPush(connection, fullName, pusher ?? '', providerApi(fetch));
+    return isKnown ?? true;
+  } catch (err) {
+    logger.warn({ connection: record.id, err }, 'collaborator_not_known');
+    return false;
+  }
+}
