@@ -5,6 +5,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { eventually } from '../support/eventually.ts';
 import type { AppInfo } from '../support/gangway-client.ts';
 import { Gangway } from '../support/gangway.ts';
 import { git } from '../support/git-server.ts';
@@ -111,6 +112,57 @@ describe('git push to Gangway', { skip: needs('git') }, () => {
     assert.equal(await page(app), 'two');
     const again = await push(folder, to);
     assert.match(again.said, /Everything up-to-date/);
+  });
+
+  it('shows another branch at an address of its own, with its own variables, until it is removed', async () => {
+    const app = await pushedApp('Cart');
+    const { client } = gangway;
+    const to = address(app.slug, await tokenWith('deploy_apps'));
+    await client.must(
+      'mutation($id: ID!) { updateApp(id: $id, previewBranches: ["feat/*"]) { id } }',
+      { id: app.id },
+    );
+    const entries = [
+      { key: 'WHERE', value: 'live', targets: ['production'] },
+      { key: 'SHOWN', value: 'preview', targets: ['preview'] },
+    ];
+    await client.must(
+      'mutation($id: ID!, $entries: [EnvEntryInput!]!) { upsertEnv(appId: $id, entries: $entries) { id } }',
+      { id: app.id, entries },
+    );
+    const server =
+      'require("http").createServer((q, a) => a.end([process.env.WHERE, process.env.SHOWN].join()))' +
+      '.listen(process.env.PORT)';
+    const folder = work({ 'index.js': server, Procfile: 'web: node index.js' });
+    const { said } = await push(folder, to, 'main', 'main:feat/cart');
+    assert.match(said, /^remote: feat\/cart gets a preview\./m);
+    assert.equal(await page(app), 'live,');
+    interface Shown {
+      previews: { id: string; branch: string; url: string | null; status: string }[];
+    }
+    const shown = async (): Promise<Shown['previews'][number] | undefined> => {
+      const query = 'query($id: ID!) { previews(appId: $id) { id branch url status commitSha } }';
+      return (await client.must<Shown>(query, { id: app.id })).previews[0];
+    };
+    await eventually('shown', async () => (await shown())?.status === 'active');
+    const preview = await shown();
+    assert.equal(preview?.url, app.url.replace('cart', 'feat-cart-cart'));
+    assert.equal((await client.visit('feat-cart-cart')).text, ',preview');
+    // It is an app for who looks closer, and in no list.
+    const { apps, app: own } = await client.must<{
+      apps: { nodes: { id: string }[] };
+      app: { deployments: { nodes: { branch: string; status: string }[] } };
+    }>(
+      'query($id: ID!) { apps { nodes { id } } app(id: $id) { deployments { nodes { branch status } } } }',
+      { id: preview.id },
+    );
+    assert.ok(apps.nodes.every(({ id }) => id !== preview.id));
+    assert.deepEqual(own.deployments.nodes, [{ branch: 'feat/cart', status: 'ready' }]);
+    const removed = await push(folder, to, ':feat/cart');
+    assert.match(removed.said, /^remote: The preview of feat\/cart is closed\./m);
+    await eventually('gone', async () => (await client.visit('feat-cart-cart')).status === 404);
+    assert.equal((await shown())?.status, 'closed');
+    assert.equal(await page(app), 'live,');
   });
 
   it('tells of a deployment that failed, and takes the push all the same', async () => {

@@ -27,6 +27,8 @@ export interface Pushed {
   sha: string | null;
   /** The files that it changed; null: the branch is new, or there are too many to tell. */
   files: string[] | null;
+  /** The other branches that the push changed, and what they are now; null: it removed them. */
+  others: { branch: string; sha: string | null }[];
 }
 
 // prettier-ignore
@@ -57,14 +59,18 @@ export class GitPushes {
   receive(owner: SandboxOwner, file: string, branch: string, signal: AbortSignal): Promise<Pushed> {
     return this.#repositories.use(owner.appId, owner, signal, async (repository) => {
       await this.#makeRoom(repository);
-      const before = await repository.tip(branch);
+      const heads = await repository.heads();
       const limit = `receive.maxInputSize=${String(this.#limits.pushBytes)}`;
       const args = ['-c', limit, ...receivePack, '.'];
       const report = await repository.bytes(args, createReadStream(file));
-      const after = await repository.tip(branch);
-      const isMoved = after !== before && after !== null;
-      const files = isMoved && before !== null ? await changed(repository, before, after) : null;
-      return { report, sha: isMoved ? after : null, files };
+      const moved = movedIn(heads, await repository.heads());
+      const before = heads.get(branch);
+      const sha = moved.get(branch) ?? null;
+      moved.delete(branch);
+      const files =
+        sha === null || before === undefined ? null : await changed(repository, before, sha);
+      const others = [...moved].map(([other, now]) => ({ branch: other, sha: now }));
+      return { report, sha, files, others };
     });
   }
 
@@ -85,6 +91,17 @@ export class GitPushes {
       `The repository of the app has ${size}, which is all it may.`,
     );
   }
+}
+
+/** What is elsewhere now, by branch; null: it is gone. */
+function movedIn(
+  before: ReadonlyMap<string, string>,
+  after: ReadonlyMap<string, string>,
+): Map<string, string | null> {
+  const moved = new Map<string, string | null>();
+  for (const [branch, sha] of after) if (before.get(branch) !== sha) moved.set(branch, sha);
+  for (const branch of before.keys()) if (!after.has(branch)) moved.set(branch, null);
+  return moved;
 }
 
 async function changed(

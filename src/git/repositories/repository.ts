@@ -246,6 +246,14 @@ export class Repository {
     return found?.trim() ?? null;
   }
 
+  /** The commits of all branches, by name. */
+  async heads(): Promise<Map<string, string>> {
+    const format = '--format=%(objectname) %(refname:strip=2)';
+    const lines = (await this.answer(['for-each-ref', format, 'refs/heads'])).split('\n');
+    const named = lines.filter((line) => line !== '').map((line) => line.split(' ', 2));
+    return new Map(named.map(([sha = '', branch = '']) => [branch, sha]));
+  }
+
   async bytes(
     args: readonly string[],
     input: AsyncIterable<Uint8Array> | null = null,

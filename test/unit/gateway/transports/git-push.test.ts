@@ -15,6 +15,8 @@ import { systemClock } from '../../../../src/lib/clock.ts';
 import { person } from '../../../support/accounts-fixture.ts';
 import { type AppFixture, appFixture } from '../../../support/app-fixture.ts';
 import { startGateway, type TestGateway } from '../../../support/gateway.ts';
+import { tables } from '../../../../src/store/records/tables.ts';
+import { eventually, found } from '../../../support/eventually.ts';
 import { git } from '../../../support/git-server.ts';
 import { localPrograms } from '../../../support/local-programs.ts';
 import { needs } from '../../../support/programs.ts';
@@ -71,10 +73,11 @@ describe('what a push by git may take', { skip: needs('git') }, () => {
     git(work, 'add', '--all');
     git(work, 'commit', '--quiet', '-m', 'Change', ...args);
   };
-  const push = (...args: string[]): Promise<{ code: number; said: string }> => {
+  const push = (...args: string[]) => pushRefs(['main'], ...args);
+  const pushRefs = (refs: string[], ...args: string[]): Promise<{ code: number; said: string }> => {
     const env = { PATH: process.env['PATH'], HOME: work, GIT_TERMINAL_PROMPT: '0' };
     return new Promise((resolve) => {
-      execFile('git', ['push', ...args, url, 'main'], { cwd: work, env }, (error, out, err) => {
+      execFile('git', ['push', ...args, url, ...refs], { cwd: work, env }, (error, out, err) => {
         resolve({ code: error === null ? 0 : Number(error.code), said: `${out}${err}` });
       });
     });
@@ -157,6 +160,44 @@ describe('what a push by git may take', { skip: needs('git') }, () => {
     commit(10);
     assert.doesNotMatch((await push()).said, /It changes nothing/);
     assert.notEqual(f.app(appId).latestDeploymentId, null);
+  });
+
+  it('shows other branches by previews, as far as the app wants them', async () => {
+    await serve();
+    await f.ask(appId, { type: 'update', patch: { previewBranches: ['feat/*'] } });
+    commit(10);
+    const phases = (): Record<string, string> =>
+      Object.fromEntries(
+        f.store.list(tables.previews, 'app', [appId]).map(({ branch, phase }) => [branch, phase]),
+      );
+    const first = await pushRefs(['main:feat/a', 'main:fix/b']);
+    assert.match(first.said, /^remote: feat\/a gets a preview\./m);
+    assert.deepEqual(phases(), { 'feat/a': 'open' });
+    const [preview] = f.store.list(tables.previews, 'app', [appId]);
+    const head = git(work, 'rev-parse', 'main').trim();
+    assert.deepEqual([preview?.commitSha, preview?.pusher], [head, null]);
+    // What a preview shows is pushed to its app.
+    const { id = '' } = preview ?? {};
+    await eventually('made', () => f.store.get(tables.apps, id) !== undefined);
+    const own = url.replace(appId, id);
+    const env = { PATH: process.env['PATH'], HOME: work, GIT_TERMINAL_PROMPT: '0' };
+    const refused = await new Promise<string>((resolve) => {
+      execFile('git', ['push', own, 'main'], { cwd: work, env }, (_error, out, err) =>
+        resolve(out + err),
+      );
+    });
+    assert.match(refused, /not deployed from what is pushed here|409/);
+    const many = Array.from({ length: 30 }, (_, i) => `main:feat/${String(i)}`);
+    assert.equal((await pushRefs(many)).code, 0);
+    assert.equal(Object.keys(phases()).length, 6);
+    // Of six one had to make room.
+    const open = await found('five', () => {
+      const all = Object.entries(phases()).filter(([, phase]) => phase === 'open');
+      return all.length === 5 ? all[0]?.[0] : undefined;
+    });
+    const { said } = await pushRefs([`:${open}`, ':fix/b']);
+    assert.ok(said.includes(`The preview of ${open} is closed.`), said);
+    await eventually('closed', () => phases()[open] === 'closed');
   });
 
   it('ends with its time, and is not deployed', async () => {
