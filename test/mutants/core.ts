@@ -8,6 +8,7 @@ const authenticator = ['unit/auth/callers/authenticator.test.ts'];
 const untrusted = ['unit/lib/untrusted-files/folder.test.ts'];
 const instance = ['unit/commands/instance-restore.test.ts'];
 const fetching = ['unit/git/fetching/fetch.test.ts'];
+const previews = ['unit/actors/app/previews/previews.test.ts'];
 const bulk = ['unit/archives/receiving/bulk-pool.test.ts'];
 
 export const core: readonly Break[] = [
@@ -224,9 +225,44 @@ export const core: readonly Break[] = [
   {
     name: 'pushes of who asks for no branches have no quota',
     file: 'src/git/pushes/pushes.ts',
-    find: '      await this.#makeRoom(repository);\n      const before',
-    replace: '      const before',
+    find: '      await this.#makeRoom(repository);\n      const heads',
+    replace: '      const heads',
     tests: ['unit/gateway/transports/git-push.test.ts'],
+  },
+  {
+    name: 'previews deploy what was pushed without approval since',
+    file: 'src/actors/app/build/fetch-source.ts',
+    find: 'sha: app.previewOf === undefined ? null : deployment.commitSha,',
+    replace: 'sha: null,',
+    tests: previews,
+  },
+  {
+    name: 'previews get the variables of production',
+    file: 'src/actors/app/settings/variables.ts',
+    find: "previewOf === undefined ? 'production' : 'preview'",
+    replace: "'production'",
+    tests: previews,
+  },
+  {
+    name: 'previews open for who is no collaborator',
+    file: 'src/actors/app/previews/preview-work.ts',
+    find: "mayPush ? open : { phase: 'waiting', isPending: false }",
+    replace: 'open',
+    tests: previews,
+  },
+  {
+    name: 'previews have no bound',
+    file: 'src/actors/app/previews/surplus.ts',
+    find: 'return left[kind] < 0 ?',
+    replace: 'return left[kind] < -1e9 ?',
+    tests: previews,
+  },
+  {
+    name: 'rights to a preview lie where it lies itself',
+    file: 'src/auth/rights/authorize.ts',
+    find: 'rightsPlaceOf(reader, resource)',
+    replace: 'placeOf(resource)',
+    tests: rights,
   },
   {
     name: 'a push is left out although what came before it was left out, too',

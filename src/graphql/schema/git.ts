@@ -78,7 +78,7 @@ const GitDeliveryType = builder.objectRef<Readonly<GitDeliveryRecord>>('GitDeliv
     commitSha: t.exposeString('commitSha', { nullable: true }),
     outcome: t.exposeString('outcome', {
       description:
-        'received, deployed, unchanged (the commit is live or queued), outdated (a later push came first), ' +
+        'received, deployed, preview (its branch has one, or waits for approval of it), unchanged (the commit is live or queued), outdated (a later push came first), ' +
         'skipped ([skip ci]), unwatched (it changed nothing that the app watches), other_branch, tag, branch_deleted, auto_deploy_off or failed.',
     }),
     receivedAt: t.expose('receivedAtMs', { type: 'DateTime' }),

@@ -11,15 +11,13 @@
 import { ServiceError } from '../../../lib/errors.ts';
 import type { ConsoleProgram } from '../../../consoles/console-door.ts';
 import type { DatabaseRecord } from '../../../store/records/records.ts';
-import type { Reader } from '../../../store/reader-and-journal.ts';
-import { tables } from '../../../store/records/tables.ts';
 import { appActor } from '../../app/protocol.ts';
 import { checkNotHeld } from '../../restore/held.ts';
 import { accessWith, loopback } from './address.ts';
 import type { DatabaseCore } from '../core.ts';
 import { PasswordRefused } from '../engines/engine.ts';
 import type { Handlers } from '../protocol.ts';
-import { appsReferringTo } from './references.ts';
+import { toldApps } from './references.ts';
 import { saidIn } from '../running/said.ts';
 import { newPassword, openNext, sealPassword } from './secrets.ts';
 import { serverOf } from '../running/wellness.ts';
@@ -159,19 +157,9 @@ async function settleRotation(core: DatabaseCore, signal = core.context.signal):
 async function tellApps({ record, context, deps }: DatabaseCore): Promise<boolean> {
   if (record?.deletedAtMs !== null) return false;
   const message = { type: 'database-rotated', databaseId: record.id, name: record.name } as const;
-  const { reader } = deps;
-  const appIds = appsReferringTo(reader, record).flatMap(({ id }) => [
-    id,
-    ...previewsOf(reader, id),
-  ]);
+  const appIds = toldApps(deps.reader, record);
   await Promise.all(appIds.map((id) => context.actors.ask(appActor.at(id), message)));
   return true;
-}
-
-/** The previews of an app that have apps. */
-function previewsOf(reader: Reader, appId: string): string[] {
-  const previews = reader.list(tables.previews, 'app', [appId], { limit: Infinity });
-  return previews.flatMap(({ id, hasApp }) => (hasApp ? id : []));
 }
 
 /** Continues an interrupted rotation, if there is one. */

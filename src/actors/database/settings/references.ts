@@ -51,6 +51,17 @@ export function appsReferringTo(
   });
 }
 
+/** The ids of those apps, and of the apps of their previews, which have their variables. */
+export function toldApps(
+  reader: Reader,
+  database: Readonly<Pick<DatabaseRecord, 'id' | 'teamId'>>,
+): string[] {
+  return appsReferringTo(reader, database).flatMap(({ id }) => {
+    const previews = reader.list(tables.previews, 'app', [id], { limit: Infinity });
+    return [id, ...previews.filter(({ hasApp }) => hasApp).map((preview) => preview.id)];
+  });
+}
+
 export interface ResolveOptions {
   reader: Reader;
   secrets: SecretBox;

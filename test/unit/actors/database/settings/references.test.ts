@@ -7,11 +7,13 @@ import {
   pendingIn,
   referencesIn,
   resolved,
+  toldApps,
 } from '../../../../../src/actors/database/settings/references.ts';
 import type {
   AppRecord,
   DatabaseRecord,
   InstanceRecord,
+  PreviewRecord,
 } from '../../../../../src/store/records/records.ts';
 import { put } from '../../../../../src/store/records/table.ts';
 import { tables } from '../../../../../src/store/records/tables.ts';
@@ -126,6 +128,12 @@ describe('references to databases', () => {
     assert.deepEqual(users(), ['app_new']);
     await storeReferences(store, secrets);
     assert.deepEqual(users(), ['app_new', 'app_old']);
+    const preview = { appId: 'app_new', hasApp: true, isPending: false };
+    store.write([
+      put(tables.previews, { ...preview, id: 'app_shown' } as PreviewRecord),
+      put(tables.previews, { ...preview, id: 'app_closed', hasApp: false } as PreviewRecord),
+    ]);
+    assert.deepEqual(toldApps(store, { id: 'db_1', teamId }), ['app_new', 'app_shown', 'app_old']);
     const { position } = store;
     await storeReferences(store, secrets);
     assert.equal(store.position, position, 'it looks once');
