@@ -12,10 +12,21 @@ import type { PreviewRecord } from '../../../store/records/records.ts';
 import type { Cause } from '../../runtime/actor.ts';
 import type { AppCore } from '../core.ts';
 import { appActor } from '../protocol.ts';
-import type { Previews } from './previews.ts';
 import type { Surplus } from './surplus.ts';
 
 type Preview = Readonly<PreviewRecord>;
+
+/** What was decided of the previews of the app. */
+interface Decisions {
+  /** Those that have to make room, or were idle for too long. */
+  readonly surplus: readonly Surplus[];
+  /** Those of which something is left to be done. */
+  readonly pending: readonly Preview[];
+  /** Changes a preview, unless it has changed meanwhile. */
+  change: (preview: Preview, patch: Partial<PreviewRecord>) => void;
+  /** Closes some that nothing runs of. */
+  drop: (previews: readonly Preview[]) => void;
+}
 
 type Step =
   | { kind: 'evict'; preview: Preview; why: Surplus['why'] }
@@ -28,10 +39,10 @@ const retryMaxMs = 10_000;
 
 export class PreviewWork {
   readonly #core: AppCore;
-  readonly #previews: Previews;
+  readonly #previews: Decisions;
   #isBegun = false;
 
-  constructor(core: AppCore, previews: Previews) {
+  constructor(core: AppCore, previews: Decisions) {
     this.#core = core;
     this.#previews = previews;
   }

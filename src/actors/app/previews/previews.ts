@@ -117,17 +117,14 @@ export class Previews {
     if (this.pending.length > 0) this.#work.begin();
   }
 
-  /** Those of which something is left to be done. */
   get pending(): Preview[] {
     return [...this.#all.values()].filter(({ isPending }) => isPending);
   }
 
-  /** Those that have to make room, or were idle for too long. */
   get surplus(): Surplus[] {
     return surplusOf(this.#open, this.#idleSinceMs, this.#nowMs - idleMs);
   }
 
-  /** Changes a preview, unless it has changed meanwhile. */
   change(preview: Preview, patch: Partial<PreviewRecord>): void {
     if (this.#all.get(preview.id) === preview) this.#save([{ ...preview, ...patch }]);
   }

@@ -16,8 +16,9 @@ const nameMax = 60;
 
 export function shownBranchHandlers(core: AppCore, queue: DeploymentQueue) {
   return {
-    'preview-show': async ({ commitMessage, type: _type, ...source }) => {
-      const app = core.deps.reader.get(tables.apps, source.appId);
+    'preview-show': async ({ appId, branch, commitSha, commitMessage }) => {
+      const source = { appId, branch, commitSha };
+      const app = core.deps.reader.get(tables.apps, appId);
       if (app?.git == null || app.deletedAtMs !== null) {
         throw new ServiceError('NOT_FOUND', 'No such app.');
       }
@@ -26,10 +27,8 @@ export function shownBranchHandlers(core: AppCore, queue: DeploymentQueue) {
       const settings = settingsOf(app, app.git, source);
       const { build, resources, git, name } = shown;
       if (!isDeepStrictEqual({ build, resources, git, name }, settings)) core.save(settings);
-      const { commitSha } = source;
       const isAsked = shown.previewOf?.commitSha === commitSha && shown.latestDeploymentId !== null;
       if (isAsked) return core.require();
-      const { branch } = source;
       queue.request({
         ...{ trigger: 'git_push', branch, commitSha },
         ...(commitMessage !== null && { commitMessage }),

@@ -359,7 +359,7 @@ describe('previews of an app', () => {
       { type: 'hook-enable', enabled: true },
       { type: 'restore-begin' },
     ];
-    for (const message of asked) await refused('CONFLICT', f.ask(app.id, message as never));
+    for (const message of asked) await refused('CONFLICT', f.ask(app.id, message));
     await refused('CONFLICT', f.ask(id, { type: 'preview-remove', isForced: true }));
     const { id: restarted } = await f.ask(app.id, { type: 'restart' });
     assert.equal(restarted, app.id);
