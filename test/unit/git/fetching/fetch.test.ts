@@ -116,7 +116,8 @@ describe('GitFetch', { skip: needs('git') }, () => {
     const pushed = join(root, 'pushed', 'app_bomb');
     git(bare, 'clone', '--quiet', '--bare', bare, join(pushed, 'repo'));
     const bomb = { archive, appId: 'app_bomb', path: 'x0' };
-    const here = fetcher({ treeFiles: 900 }).pushed(request(url, bomb));
+    const asked = { ...request(url, bomb), pushedTo: 'app_bomb' };
+    const here = fetcher({ treeFiles: 900 }).pushed(asked);
     await assert.rejects(here, /has more than 900 files/);
     assert.ok(!existsSync(archive));
   });
