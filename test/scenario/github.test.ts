@@ -100,6 +100,26 @@ describe('GitHub', { skip: needs('git') }, () => {
       { ...common, state: 'success' },
     ]);
 
+    const deploy = async (): Promise<string> => {
+      const { redeploy } = await client.must<{ redeploy: { id: string } }>(
+        'mutation($id: ID!) { redeploy(appId: $id) { id } }',
+        { id: app.id },
+      );
+      const ended = async (): Promise<{ status: string; error: string | null }> =>
+        (
+          await client.must<{ deployment: { status: string; error: string | null } }>(
+            'query($id: ID!) { deployment(id: $id) { status error } }',
+            redeploy,
+          )
+        ).deployment;
+      await eventually('ended', async () => /ready|failed/.test((await ended()).status), 120_000);
+      const { status, error } = await ended();
+      return `${status} ${String(error)}`;
+    };
+    github.revokeTokens();
+    assert.match(await deploy(), /^failed .*refuses the credentials of the connection/);
+    assert.equal(await deploy(), 'ready null', 'another token is got');
+
     const { activity } = await client.must<{
       activity: { nodes: { action: string; target: string | null }[] };
     }>('{ activity(first: 20) { nodes { action target } } }');

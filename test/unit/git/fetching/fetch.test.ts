@@ -141,6 +141,24 @@ describe('GitFetch', { skip: needs('git') }, () => {
     await assert.rejects(fetcher().fetch(request(url, { sha: 'ab'.repeat(20) })), /not our ref/);
   });
 
+  it('says that a token was revoked half way, and fetches with the next one', async () => {
+    const url = server.create('revoked', { a: '1' });
+    server.login = 'bot:old';
+    const remote = { url, credentials: { username: 'bot', secret: 'old' } };
+    const { start } = programs;
+    // Its branch is known by then.
+    programs.start = (spec) => {
+      server.login = 'bot:new';
+      return start(spec);
+    };
+    const revoked = fetcher().fetch(request(url, { remote }));
+    await assert.rejects(revoked, /refuses the credentials of the connection/);
+    programs.start = start;
+    const renewed = { url, credentials: { username: 'bot', secret: 'new' } };
+    await fetcher().fetch(request(url, { remote: renewed }));
+    server.login = null;
+  });
+
   it('asks only for what is new, and begins anew when it has kept too much', async () => {
     const url = server.create('kept', { a: '1' });
     await fetcher().fetch(request(url));
