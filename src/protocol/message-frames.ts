@@ -37,46 +37,53 @@ export function encodeFrame(value: unknown): Uint8Array {
 
 /** Takes chunks as they arrive and gives back the values that are complete. */
 export class FrameDecoder {
-  #chunks: Buffer[] = [];
-  #buffered = 0;
-  /** Bytes needed before anything can be decoded; spares joining chunks for nothing. */
-  #needed = headerBytes;
+  readonly #header = Buffer.alloc(headerBytes);
+  #headerFilled = 0;
+  /** Of the frame that is arriving; null until its header is whole. Its bytes are copied once, to here. */
+  #body: Buffer | null = null;
+  #bodyFilled = 0;
 
-  /** Values are decoded copies, never views of `chunk`. */
+  /** Values are never views of `chunk`, which may be written over. */
   push(chunk: Uint8Array): unknown[] {
-    this.#chunks.push(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
-    this.#buffered += chunk.byteLength;
-    if (this.#buffered < this.#needed) return [];
-    const only = this.#chunks[0];
-    const bytes = this.#chunks.length === 1 && only ? only : Buffer.concat(this.#chunks);
     const values: unknown[] = [];
-    let position = 0;
-    this.#needed = headerBytes;
-    while (bytes.length - position >= headerBytes) {
-      const length = bytes.readUInt32BE(position);
+    for (let at = 0; at < chunk.length;) {
+      at +=
+        this.#body === null ? this.#takeHeader(chunk, at) : this.#takeBody(this.#body, chunk, at);
+      if (this.#body === null || this.#bodyFilled < this.#body.length) continue;
+      values.push(decodeBody(this.#body));
+      this.#body = null;
+    }
+    return values;
+  }
+
+  /** How many bytes were taken. */
+  #takeHeader(chunk: Uint8Array, at: number): number {
+    const part = chunk.subarray(at, at + headerBytes - this.#headerFilled);
+    this.#header.set(part, this.#headerFilled);
+    this.#headerFilled += part.length;
+    if (this.#headerFilled === headerBytes) {
+      const length = this.#header.readUInt32BE(0);
       if (length === 0 || length > frameMaxBytes) {
         throw new FrameError(`length ${String(length)}, allowed 1 to ${String(frameMaxBytes)}`);
       }
-      const end = position + headerBytes + length;
-      if (end > bytes.length) {
-        this.#needed = headerBytes + length;
-        break;
-      }
-      values.push(decodeBody(bytes.subarray(position + headerBytes, end)));
-      position = end;
+      this.#headerFilled = 0;
+      this.#body = Buffer.allocUnsafe(length);
+      this.#bodyFilled = 0;
     }
-    // A copy: the rest must not keep a large chunk in memory, nor be a view of memory that the caller
-    // reuses.
-    const rest = Buffer.from(bytes.subarray(position));
-    this.#chunks = rest.length > 0 ? [rest] : [];
-    this.#buffered = rest.length;
-    return values;
+    return part.length;
+  }
+
+  #takeBody(body: Buffer, chunk: Uint8Array, at: number): number {
+    const part = chunk.subarray(at, at + body.length - this.#bodyFilled);
+    body.set(part, this.#bodyFilled);
+    this.#bodyFilled += part.length;
+    return part.length;
   }
 }
 
 function decodeBody(body: Buffer): unknown {
   try {
-    return decoder.decode(Buffer.from(body));
+    return decoder.decode(body);
   } catch (error) {
     throw new FrameError('not CBOR', error);
   }

@@ -36,14 +36,18 @@ interface Waiting {
 
 const requestsMax = 10_000;
 const connectMs = 5000;
+const chunkBytes = 64 * 1024;
 
-/** Throws ConnectionLost when nobody listens. */
-export async function connectToRunner(dataDir: string): Promise<net.Socket> {
+/** Throws ConnectionLost when nobody listens. `onread`: see `net.connect`. */
+export async function connectToRunner(
+  dataDir: string,
+  onread?: net.OnReadOpts,
+): Promise<net.Socket> {
   const dir = path.join(dataDir, runnerSocketDir);
   if (!fs.existsSync(path.join(dir, runnerSocketName))) throw new ConnectionLost();
   const address = socketAddress(dir, runnerSocketName);
   try {
-    return await connectWithin({ path: address.path }, connectMs);
+    return await connectWithin({ path: address.path, ...(onread && { onread }) }, connectMs);
   } catch (error) {
     throw new ConnectionLost(error);
   } finally {
@@ -70,7 +74,6 @@ export class Connection {
   private constructor(socket: net.Socket, events: ConnectionEvents) {
     this.#socket = socket;
     this.#events = events;
-    socket.on('data', (chunk) => this.#receive(chunk));
     socket.once('close', () => this.#lose());
     socket.on('error', () => undefined); // 'close' follows and tells.
     // Only a request under way keeps this process alive, not the connection.
@@ -79,7 +82,19 @@ export class Connection {
 
   /** Throws ConnectionLost when nobody listens. */
   static async open(dataDir: string, events: ConnectionEvents): Promise<Connection> {
-    return new Connection(await connectToRunner(dataDir), events);
+    let receive: (chunk: Buffer) => void = () => undefined;
+    const buffer = Buffer.allocUnsafeSlow(chunkBytes);
+    // One buffer for all: logs of apps would leave as much garbage as they have bytes.
+    const onread = {
+      buffer,
+      callback: (length: number): boolean => {
+        receive(buffer.subarray(0, length));
+        return true;
+      },
+    };
+    const connection = new Connection(await connectToRunner(dataDir, onread), events);
+    receive = (chunk) => connection.#receive(chunk);
+    return connection;
   }
 
   /** Aborts when the connection ends. */

@@ -68,11 +68,12 @@ export function decodeFileHeader(bytes: Buffer): { header: FileHeader; bytes: nu
 /** No file header is longer than this. */
 export const fileHeaderReadBytes = fileHeaderMaxBytes;
 
-/** One block of at least one line. */
+/** One block of at least one line; in `scratch` where it fits, which then is the caller's until the next one. */
 export function encodeBlock(
   firstOffset: number,
   lines: readonly Omit<LogLine, 'offset'>[],
   source: LogSource | undefined,
+  scratch: Buffer,
 ): Buffer {
   const first = lines[0];
   if (first === undefined) throw new Error('Cannot encode a block: it has no line');
@@ -80,7 +81,8 @@ export function encodeBlock(
   let body = sourceId.length;
   for (const line of lines) body += lineHeadBytes + line.bytes.length;
   if (body > blockBodyMaxBytes) throw new Error('Cannot encode a block: it is too long');
-  const bytes = Buffer.allocUnsafe(blockHeadBytes + body);
+  const length = blockHeadBytes + body;
+  const bytes = length <= scratch.length ? scratch.subarray(0, length) : Buffer.allocUnsafe(length);
   bytes.set(sourceId, blockHeadBytes);
   let at = blockHeadBytes + sourceId.length;
   let lastAtMs = first.atMs;

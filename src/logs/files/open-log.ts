@@ -38,6 +38,8 @@ export interface OpenLogOptions {
   /** Names a generation. Names of later ones sort behind those of earlier ones. */
   newGeneration: () => string;
   writeSync?: WriteSync;
+  /** For blocks on their way to the file, which otherwise are garbage as large as all that is logged. */
+  scratch: Buffer;
 }
 
 export class OpenLog {
@@ -81,7 +83,7 @@ export class OpenLog {
 
   append(lines: readonly Omit<LogLine, 'offset'>[], source: LogSource | undefined): number {
     const firstOffset = this.nextOffset;
-    const bytes = encodeBlock(firstOffset, lines, source);
+    const bytes = encodeBlock(firstOffset, lines, source, this.#options.scratch);
     const active = this.segments.at(-1);
     const full =
       active === undefined ||

@@ -17,6 +17,9 @@ import { OpenLog, type WriteSync } from './open-log.ts';
 import { listSegments, logFolder, logOfFolder, namesIn, type SegmentFile } from './segment-file.ts';
 import { SegmentReader } from './segments.ts';
 
+/** A block of a feed, with the heads of its lines where they are not very short. */
+const scratchBytes = 96 * 1024;
+
 const diskFullCodes = new Set(['ENOSPC', 'EDQUOT', 'EFBIG']);
 
 export interface LogWriterOptions {
@@ -36,6 +39,7 @@ export class LogWriter extends SegmentReader {
   readonly #options: LogWriterOptions;
   readonly #clock: Clock;
   readonly #open = new Map<LogName, OpenLog>();
+  #scratch: Buffer | undefined;
   #closed = false;
 
   constructor(options: LogWriterOptions) {
@@ -139,6 +143,7 @@ export class LogWriter extends SegmentReader {
       segmentBytes: this.#options.segmentBytes ?? 4 * 1024 * 1024,
       now: () => this.#clock.now(),
       newGeneration: () => newGeneration(this.#clock.now()),
+      scratch: (this.#scratch ??= Buffer.allocUnsafeSlow(scratchBytes)),
       ...(this.#options.writeSync && { writeSync: this.#options.writeSync }),
     });
     this.#open.set(log, open);
