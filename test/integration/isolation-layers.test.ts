@@ -1,6 +1,5 @@
 /** What the process driver says of the layers that keep its workloads apart, and how they are chosen. */
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 
 import { isolationLayers } from '../../src/protocol/isolation.ts';
@@ -48,16 +47,6 @@ describe('the layers of isolation of the process driver', () => {
     assert.notEqual(layers.find(({ layer }) => layer === 'network')?.missing, null);
     assert.equal((await place.driver.inspect('app-1'))?.state.phase, 'running');
     assert.equal(await runnerPid(place.dataDir), pid);
-  });
-
-  const ranks =
-    process.getuid?.() === 0 && existsSync('/proc/self/autogroup')
-      ? {}
-      : { skip: 'it takes root, and a kernel that shares the processor by sessions' };
-  it('leave the edge before what it leads to', ranks, async () => {
-    await start();
-    const pid = String(await runnerPid(place.dataDir));
-    assert.match(readFileSync(`/proc/${pid}/autogroup`, 'latin1'), /nice -5$/m);
   });
 
   it('hide no app without the layer of networks, and nobody is asked', async () => {

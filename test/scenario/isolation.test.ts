@@ -63,11 +63,17 @@ describe('a service that leaves out layers of isolation', () => {
       [0, 0, 0, 0],
     );
     const runner = String((await runnerHello(gangway.dataDir))?.pid);
-    assert.equal(niceOf(runner, runner), 0);
+    const children = readFileSync(`/proc/${runner}/task/${runner}/children`, 'latin1').split(' ');
+    const edge = children.find((child) => /edge.main/.test(commandOf(child))) ?? '';
+    assert.deepEqual(
+      [edge, runner].map((one) => niceOf(one, one)),
+      [-10, 0],
+    );
     if (!existsSync('/proc/self/autogroup')) return;
-    for (const one of [pid, runner]) {
-      assert.match(readFileSync(`/proc/${one}/autogroup`, 'latin1'), /nice -5$/m);
-    }
+    const ranks = [pid, edge, runner].map((one) => {
+      return /nice (.+)$/m.exec(readFileSync(`/proc/${one}/autogroup`, 'latin1'))?.[1];
+    });
+    assert.deepEqual(ranks, ['-5', '-5', '0']);
   });
 
   it('names them in its log, with what is not kept apart without them, and on any thread', async () => {
@@ -84,6 +90,10 @@ describe('a service that leaves out layers of isolation', () => {
     );
   });
 });
+
+function commandOf(pid: string): string {
+  return pid === '' ? '' : readFileSync(`/proc/${pid}/cmdline`, 'latin1');
+}
 
 /** What the kernel was asked for a thread; see proc(5). */
 function niceOf(pid: string, thread: string): number {

@@ -13,7 +13,6 @@ import { systemClock } from '../../lib/clock.ts';
 import { accepts } from '../../lib/connect.ts';
 import { lineLogger } from '../../lib/line-logger.ts';
 import type { Logger } from '../../lib/log.ts';
-import { goFirst } from '../../lib/processes/go-first.ts';
 import { edgeUid } from '../../lib/processes/program-uids.ts';
 import { layersIn } from '../../protocol/isolation.ts';
 import {
@@ -134,7 +133,6 @@ async function main(): Promise<void> {
   // What apps write is theirs to protect; what the runner writes has its modes given.
   process.umask(0o022);
   closeInherited();
-  goFirst();
   // Whoever starts a runner hands it the key on standard input: it stands in no file and no list.
   const key = Buffer.from(fs.readFileSync(0, 'latin1').trim(), 'hex');
   const logger = lineLogger('runner');

@@ -7,6 +7,7 @@ import {
   statSync,
   truncateSync,
   utimesSync,
+  writeSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -56,6 +57,29 @@ afterEach(() => {
 });
 
 describe('log writer', () => {
+  it('writes what feeds append from one buffer, of any log', async () => {
+    const written = new Set<ArrayBufferLike>();
+    const writer = open({
+      writeSync: (fd, bytes, from, length) => {
+        if (bytes.toString('latin1', 0, 4) === 'GLB1') written.add(bytes.buffer);
+        return writeSync(fd, bytes, from, length);
+      },
+    });
+    const entry = 'x'.repeat(16 * 1024);
+    for (const name of [log, 'app:app_two', log] as const) {
+      writer.append(
+        name,
+        [1, 2, 3, 4].map(() => line(entry)),
+      );
+    }
+    assert.equal(written.size, 1);
+    // What no feed makes is written, too.
+    writer.append(log, Array(8).fill(line(entry)));
+    assert.equal(written.size, 2);
+    assert.deepEqual(texts(writer, 1), Array(16).fill(entry));
+    await writer.close();
+  });
+
   it('reads back what was appended, over many segments, from any offset', async () => {
     const writer = open();
     for (let i = 1; i <= 500; i += 5) assert.equal(writer.append(log, lines(5, i)), i);
