@@ -31,6 +31,8 @@ export interface EdgeAddress {
 export interface EdgeSettings extends EdgeAddress {
   /** Addresses and CIDRs of proxies in front of the edge, which come for many clients. */
   trustedProxies?: readonly string[];
+  /** The file of the program to serve with; absent: the one that came with the runner. */
+  program?: string;
 }
 
 export type RunnerRequest =

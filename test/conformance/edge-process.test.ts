@@ -79,10 +79,20 @@ describe('the process of the edge', () => {
     assert.ok(sum < 110 * mebibyte, sizes.map((size) => Math.round(size / mebibyte)).join(' + '));
   });
 
-  it('ends with its runner, and comes with the next', async () => {
-    const before = await edge();
-    await place.killRunner();
-    await eventually('its end', () => !isAlive(before));
-    await until('the app behind the next', async () => (await ask()) === 'own');
+  it('has the program of whoever is connected to its runner, which may be older', () => {
+    assert.match(
+      edgeOf(place.dataDir)?.command ?? '',
+      /\/runner\/edge-[0-9a-f]+\/programs\/edge\/main\.js/,
+    );
   });
+
+  for (const state of ['', ', also where it hangs'] as const) {
+    it(`ends with its runner, and comes with the next${state}`, async () => {
+      const before = await edge();
+      if (state !== '') process.kill(before, 'SIGSTOP');
+      await place.killRunner();
+      await eventually('its end', () => !isAlive(before));
+      await until('the app behind the next', async () => (await ask()) === 'own');
+    });
+  }
 });

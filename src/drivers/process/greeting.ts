@@ -1,12 +1,15 @@
 /**
  * Owns the first words with a runner: whether it is one that we want, and what it is told of the edge.
  */
+import path from 'node:path';
+
 import { ServiceError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { IsolationLayer } from '../../protocol/isolation.ts';
 import type { EdgeSettings, HelloAnswer } from '../../protocol/runner-messages.ts';
-import { runnerProtocol } from '../../protocol/runner-version.ts';
+import { runnerProtocol, runnerStateDir } from '../../protocol/runner-version.ts';
 import { type Connection, ConnectionLost } from './connection.ts';
+import { prepareEdgeProgram } from './program.ts';
 
 /** Asks for a sign of life: every runner knows this request. */
 export function sign(connection: Connection): Promise<HelloAnswer> {
@@ -32,13 +35,21 @@ export async function agree(
   throw new ConnectionLost();
 }
 
-/** An edge that cannot listen must not keep apps from running. `setRoutes` reports it again. */
+/**
+ * Has the edge serve with the program of this version, also where the runner is an older one. An edge that cannot listen
+ * must not keep apps from running. `setRoutes` reports it again.
+ */
 export async function configure(
   connection: Connection,
-  { edge, logger }: { edge: EdgeSettings | null; logger: Logger },
+  { edge, dataDir, logger }: { edge: EdgeSettings | null; dataDir: string; logger: Logger },
 ): Promise<void> {
+  const program = edge && prepareEdgeProgram(path.join(dataDir, runnerStateDir));
   try {
-    await connection.request({ op: 'configure', edge });
+    await connection.request({
+      op: 'configure',
+      edge: edge && { ...edge, ...(program && { program: program.entry }) },
+    });
+    program?.keepOnly();
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
     logger.error({ detail: error.message }, 'edge_not_listening');

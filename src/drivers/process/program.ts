@@ -1,6 +1,6 @@
 /**
- * Owns our programs as they are started outside of this process: plain JavaScript. That of the runner
- * lies in a folder of its own below the data directory, named after its content.
+ * Owns our programs as they are started outside of this process: plain JavaScript. Those of the runner and of its edge
+ * lie in folders of their own below the data directory, named after their content.
  *
  * The runner is long-lived and small: without the type stripper in its memory it needs 15 MB less,
  * and it does not read files of a clone that may be updated while it runs.
@@ -29,21 +29,36 @@ interface ProgramFile {
 }
 
 /**
- * Copies the program below `dir` unless it is there, and returns the file to give to node. Programs of
- * other content are removed.
+ * Copies the program of the runner below `dir` unless it is there, and returns the file to give to node. Programs of
+ * other content are removed: one that runs has read all its files.
  */
 export function prepareRunnerProgram(dir: string): string {
-  const files = programFiles([entryName, terminalsName, edgeName, launcherName]);
-  const folder = `program-${hashOf(files)}`;
+  const folder = prepare(dir, 'program', [entryName, terminalsName, edgeName, launcherName]);
+  removeOthers(dir, 'program', folder);
+  return path.join(dir, folder, `${entryName}.js`);
+}
+
+/** The same for the edge alone. `keepOnly` removes the others, once no runner starts them any more. */
+export function prepareEdgeProgram(dir: string): { entry: string; keepOnly: () => void } {
+  const folder = prepare(dir, 'edge', [edgeName]);
+  const entry = path.join(dir, folder, `${edgeName}.js`);
+  return { entry, keepOnly: () => removeOthers(dir, 'edge', folder) };
+}
+
+function prepare(dir: string, kind: string, entries: readonly string[]): string {
+  const files = programFiles(entries);
+  const folder = `${kind}-${hashOf(files)}`;
   const target = path.join(dir, folder);
-  if (!fs.existsSync(target)) write(dir, target, files);
+  if (!fs.existsSync(target)) write(path.join(dir, `${kind}-new-`), target, files);
+  return folder;
+}
+
+function removeOthers(dir: string, kind: string, folder: string): void {
   for (const name of fs.readdirSync(dir)) {
-    // One that runs has read all its files.
-    if (name.startsWith('program-') && name !== folder) {
+    if (name.startsWith(`${kind}-`) && name !== folder) {
       fs.rmSync(path.join(dir, name), { recursive: true, force: true });
     }
   }
-  return path.join(target, `${entryName}.js`);
 }
 
 export function hashOf(files: readonly ProgramFile[]): string {
@@ -67,8 +82,8 @@ export function programFiles(entries: readonly string[]): ProgramFile[] {
   return [...files.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-function write(dir: string, target: string, files: readonly ProgramFile[]): void {
-  const fresh = fs.mkdtempSync(path.join(dir, 'program-new-'));
+function write(prefix: string, target: string, files: readonly ProgramFile[]): void {
+  const fresh = fs.mkdtempSync(prefix);
   for (const { name, code } of files) {
     const file = path.join(fresh, `${name}.js`);
     fs.mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });

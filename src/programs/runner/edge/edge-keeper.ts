@@ -12,7 +12,8 @@ import type { EdgeRoute } from '../../../protocol/workload.ts';
 import { ServiceError } from '../../../lib/errors.ts';
 import { restartDelayMs } from '../backoff.ts';
 import { BoundPort } from './bound-port.ts';
-import { EdgeProcess, type EdgeProcessOptions } from './edge-process.ts';
+import { EdgeProcess, type EdgeProcessOptions, ownProgram } from './edge-process.ts';
+import { endLastProcess, noteProcess } from './last-process.ts';
 import { StoredRoutes } from './stored-routes.ts';
 
 export interface EdgeKeeperOptions extends EdgeProcessOptions {
@@ -38,6 +39,8 @@ export class EdgeKeeper {
   #serving: EdgeProcess | undefined;
   #port: Port = { phase: 'off' };
   #trustedProxies: readonly string[] = [];
+  /** What the next process is started with. */
+  #program = ownProgram;
   #shortRuns = 0;
   #cancelStart: () => void = () => undefined;
   /** Changes of the port, one after the other. */
@@ -47,6 +50,7 @@ export class EdgeKeeper {
   constructor(options: EdgeKeeperOptions) {
     this.#options = options;
     this.#routes = new StoredRoutes(options.stateDir);
+    endLastProcess(options.stateDir);
   }
 
   /** Whether the edge may serve requests, even if nothing else runs beside it. */
@@ -55,11 +59,12 @@ export class EdgeKeeper {
   }
 
   /**
-   * Serves the address, or none for null. The same address again changes nothing of that. Rejects with CONFLICT
-   * when the port is taken.
+   * Serves the address, or none for null. The same address again changes nothing of that; with another program it is
+   * taken over by a process of that. Rejects with CONFLICT when the port is taken.
    */
   async configure(settings: EdgeSettings | null): Promise<void> {
     this.#trustedProxies = settings?.trustedProxies ?? [];
+    this.#program = settings?.program ?? ownProgram;
     await this.#tell({ op: 'trust', proxies: this.#trustedProxies });
     const address = settings && { host: settings.host, port: settings.port };
     const change = this.#changes.then(() => this.#change(address));
@@ -111,8 +116,11 @@ export class EdgeKeeper {
   }
 
   async #change(address: EdgeAddress | null): Promise<void> {
-    if (isSame(this.#addressNow(), address)) return;
     const before = this.#serving;
+    if (isSame(this.#addressNow(), address)) {
+      if (before !== undefined && before.program !== this.#program) await this.#takeOver();
+      return;
+    }
     this.#turnOff();
     await before?.tell({ op: 'drain' });
     if (address) await this.#turnOn(address);
@@ -161,11 +169,31 @@ export class EdgeKeeper {
     await this.#turnOn(address);
   }
 
+  /** A program that does not begin to serve replaces none that does. */
+  async #takeOver(): Promise<void> {
+    if (this.#port.phase !== 'bound') return;
+    const { process, begun } = this.#launch(this.#port.bound);
+    if (!(await begun)) {
+      this.#options.logger.error({ program: process.program }, 'edge_not_taken_over');
+      return;
+    }
+    const before = this.#serving;
+    this.#serving = process;
+    await before?.tell({ op: 'drain' });
+    this.#options.logger.info({ pid: process.pid, before: before?.pid }, 'edge_taken_over');
+  }
+
   /** Resolves when it listens, or is gone. */
   async #start(bound: BoundPort): Promise<void> {
+    const { process, begun } = this.#launch(bound);
+    this.#serving = process;
+    await begun;
+  }
+
+  #launch(bound: BoundPort): { process: EdgeProcess; begun: Promise<boolean> } {
     const { clock } = this.#options;
     const startedAtMs = clock.now();
-    const started = new EdgeProcess(this.#options, () => {
+    const started = new EdgeProcess(this.#program, this.#options, () => {
       this.#processes.delete(started);
       if (this.#processes.size === 0) this.#tellAllGone();
       if (this.#serving !== started) return;
@@ -174,12 +202,12 @@ export class EdgeKeeper {
       this.#startAgain(bound);
     });
     this.#processes.add(started);
-    this.#serving = started;
+    if (started.pid !== undefined) noteProcess(this.#options.stateDir, started.pid);
     const places = [...this.#places].flatMap(([workload, place]) =>
       place === null ? [] : [[workload, place] as const],
     );
     const begin = { trustedProxies: this.#trustedProxies, routes: this.#routes.all, places };
-    await started.tell({ op: 'begin', ...begin }, bound.handle);
+    return { process: started, begun: started.tell({ op: 'begin', ...begin }, bound.handle) };
   }
 
   #startAgain(bound: BoundPort): void {

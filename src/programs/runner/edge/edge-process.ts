@@ -29,8 +29,8 @@ export interface EdgeProcessOptions {
   logger: Logger;
 }
 
-// Beside this folder, as TypeScript or as JavaScript.
-const entry = fileURLToPath(
+/** Its program that came with this one: as TypeScript or as JavaScript. */
+export const ownProgram = fileURLToPath(
   new URL(`../../edge/main${path.extname(import.meta.url)}`, import.meta.url),
 );
 
@@ -49,6 +49,8 @@ const obeyMs = 10_000;
 const lookEveryMs = 5000;
 
 export class EdgeProcess {
+  /** The file of its program. */
+  readonly program: string;
   readonly #child: ChildProcess;
   readonly #options: EdgeProcessOptions;
   readonly #ended: () => void;
@@ -59,10 +61,11 @@ export class EdgeProcess {
   #phase: 'alive' | 'gone' = 'alive';
 
   /** `ended`: is called once. */
-  constructor(options: EdgeProcessOptions, ended: () => void) {
+  constructor(program: string, options: EdgeProcessOptions, ended: () => void) {
+    this.program = program;
     this.#options = options;
     this.#ended = ended;
-    this.#child = start(options.uid);
+    this.#child = start(program, options.uid);
     this.#child.on('error', () => {
       if (this.pid === undefined) this.#end(); // No process was made.
     });
@@ -138,7 +141,7 @@ export class EdgeProcess {
   }
 }
 
-function start(uid: number | null): ChildProcess {
+function start(entry: string, uid: number | null): ChildProcess {
   const tools = uid === null ? { lacking: [] } : findTools(['setpriv']);
   const before = 'lacking' in tools ? [] : [tools.setpriv, '--no-new-privs', '--'];
   const as = uid === null ? [] : [String(uid)];

@@ -3,10 +3,12 @@ import fs from 'node:fs';
 import http from 'node:http';
 import net from 'node:net';
 import type { AddressInfo } from 'node:net';
+import path from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 
 import { type Clock, systemClock } from '../../../../src/lib/clock.ts';
 import { EdgeKeeper } from '../../../../src/programs/runner/edge/edge-keeper.ts';
+import { ownProgram } from '../../../../src/programs/runner/edge/edge-process.ts';
 import type { Target } from '../../../../src/protocol/edge-messages.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
@@ -64,7 +66,7 @@ describe('EdgeKeeper', () => {
   const listen = (at: number = port) => keeper.configure({ host: '127.0.0.1', port: at });
   const edges = (): number[] =>
     childrenOf(process.pid).filter((pid) =>
-      fs.readFileSync(`/proc/${String(pid)}/cmdline`, 'latin1').includes('edge/main'),
+      fs.readFileSync(`/proc/${String(pid)}/cmdline`, 'latin1').includes('/main.'),
     );
   const ask = (agent: http.Agent | false = false): Promise<string> =>
     new Promise((resolve) => {
@@ -159,6 +161,52 @@ describe('EdgeKeeper', () => {
     await eventually('its end', () => !isAlive(pid));
     assert.equal(await ask(), '502');
     await keeper.place('web-1', at());
+    assert.equal(await ask(), 'app');
+  });
+
+  it('is taken over by another program without a refused connection or a lost request', async () => {
+    await keeper.setRoutes(route());
+    await listen();
+    const [before] = edges();
+    const other = path.join(dir, 'main.ts');
+    fs.symlinkSync(ownProgram, other);
+    let release: () => void = () => undefined;
+    hold = new Promise((resolve) => (release = resolve));
+    const heard = new Promise((resolve) => app.once('request', resolve));
+    const slow = ask();
+    await heard;
+    hold = Promise.resolve();
+    const kept = new http.Agent({ keepAlive: true, maxSockets: 4 });
+    const answers: string[] = [];
+    let isOver = false;
+    const visitor = async (agent: http.Agent | false): Promise<void> => {
+      while (!isOver) answers.push(await ask(agent));
+    };
+    const visitors = [visitor(false), visitor(false), visitor(kept), visitor(kept)];
+    await keeper.configure({ host: '127.0.0.1', port, program: other });
+    const seen = answers.length;
+    await eventually('more answers', () => answers.length > seen + 40);
+    isOver = true;
+    await Promise.all(visitors);
+    kept.destroy();
+    assert.deepEqual([...new Set(answers)], ['app']);
+    // Of two, the one before has something to finish.
+    assert.equal(edges().length, 2);
+    release();
+    assert.equal(await slow, 'app');
+    await eventually('the one before has ended', () => edges().length === 1);
+    assert.notEqual(edges()[0], before);
+  });
+
+  it('keeps its process when another program does not serve', async () => {
+    await keeper.setRoutes(route());
+    await listen();
+    const before = edges();
+    const broken = path.join(dir, 'edge');
+    fs.mkdirSync(broken);
+    fs.writeFileSync(path.join(broken, 'main.js'), 'process.exit(1)');
+    await keeper.configure({ host: '127.0.0.1', port, program: path.join(broken, 'main.js') });
+    assert.deepEqual(edges(), before);
     assert.equal(await ask(), 'app');
   });
 
