@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync, realpathSync, statfsSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { gunzipSync } from 'node:zlib';
@@ -14,6 +16,7 @@ import {
 import { eventually } from '../support/eventually.ts';
 import { archiveOf } from '../support/gangway-client.ts';
 import { Gangway } from '../support/gangway.ts';
+import { smallDisk } from '../support/small-disk.ts';
 
 describe('backups', () => {
   let gangway: Gangway;
@@ -21,7 +24,9 @@ describe('backups', () => {
   let destinationId: string;
 
   before(async () => {
-    gangway = await Gangway.open({ env: { GANGWAY_BACKUP_JITTER_SECONDS: '0' } });
+    gangway = await Gangway.open({
+      env: { GANGWAY_BACKUP_JITTER_SECONDS: '0', GANGWAY_BACKUP_ROOTS: realpathSync(tmpdir()) },
+    });
     const { client } = gangway;
     const env = [
       { key: 'PLAIN', value: 'seen', isSecret: false },
@@ -61,6 +66,25 @@ describe('backups', () => {
     const tar = gunzipSync(stored).toString('latin1');
     assert.ok(tar.includes('app.json') && tar.includes('"seen"'));
     assert.ok(!tar.includes('hunter2'), 'no secret where everybody can read');
+  });
+
+  it('fail onto a disk that gets full, and leave no file and take no room there', async (t) => {
+    const disk = smallDisk(t, 4);
+    if (disk === undefined) return;
+    const { client } = gangway;
+    const { id } = await client.createApp('Large');
+    // Base64, which compresses to what it was.
+    const files = { 'index.html': randomBytes(6 * 2 ** 20).toString('base64') };
+    await client.mustUpload(id, archiveOf(files));
+    const path = join(realpathSync(disk), 'kept');
+    const full = await makeDestination(client, 'Full', { path });
+    const room = statfsSync(path).bavail;
+    const begun = await beginBackup(client, { appId: id, destinationId: full });
+    const run = await endedRun(client, begun.id);
+    assert.deepEqual([run.status, run.sizeBytes, run.verifiedAt], ['failed', null, null]);
+    assert.match(run.error ?? '', /\(STORAGE_FULL\)$/);
+    await eventually('it is removed', () => readdirSync(join(path, full)).length === 0);
+    assert.equal(statfsSync(path).bavail, room);
   });
 
   it('encrypt for the recovery key alone, and are opened for who downloads them', async () => {

@@ -5,7 +5,13 @@ import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { tarHeaders } from '../../src/backups/tar/tar-header.ts';
-import { beginBackup, endedRun, makeDestination } from '../support/backups-over-graphql.ts';
+import {
+  beginBackup,
+  beginRestore,
+  endedRestore,
+  endedRun,
+  makeDestination,
+} from '../support/backups-over-graphql.ts';
 import { cleanups } from '../support/cleanups.ts';
 import { appOf, type ContainerPlace, containerPlace } from '../support/container-place.ts';
 import { importDatabaseImages, redisImage } from '../support/database-images.ts';
@@ -13,6 +19,17 @@ import { Databases } from '../support/databases.ts';
 import { archiveOf } from '../support/gangway-client.ts';
 import { until } from '../support/gangway.ts';
 import { needs } from '../support/programs.ts';
+
+/** Keeps the note that it is sent; it does not serve where it starts with one that says that it hangs. */
+const notes = `
+  const fs = require('node:fs');
+  const file = process.env.APP_DATA_DIR + '/note';
+  const note = () => (fs.existsSync(file) ? fs.readFileSync(file, 'utf8') : '');
+  if (note() === 'hang') setInterval(() => undefined, 1000);
+  else require('node:http').createServer((request, answer) => {
+    if (request.url.startsWith('/keep/')) fs.writeFileSync(file, request.url.slice(6));
+    answer.end(note());
+  }).listen(process.env.PORT);`;
 
 describe(
   'restores in containers',
@@ -43,19 +60,7 @@ describe(
     };
     const restored = async (runId: string): Promise<{ status: string; log: string[] }> => {
       const { client } = place.gangway;
-      const { restoreBackup } = await client.must<{ restoreBackup: { id: string } }>(
-        'mutation($id: ID!) { restoreBackup(runId: $id) { id } }',
-        { id: runId },
-      );
-      const look = async () =>
-        (
-          await client.must<{ restoreRun: { status: string; log: string[] } }>(
-            'query($id: ID!) { restoreRun(id: $id) { status log } }',
-            { id: restoreBackup.id },
-          )
-        ).restoreRun;
-      await until('it is over', 90_000, async () => (await look()).status !== 'running');
-      return look();
+      return endedRestore(client, (await beginRestore(client, runId)).id);
     };
     const uploaded = async (query: string, body: Uint8Array): Promise<string> => {
       const path = `/api/backups/restore-upload?${query}`;
@@ -95,6 +100,33 @@ describe(
       const [last, ...others] = await volumes(app.id);
       assert.notEqual(last, volume);
       assert.deepEqual(others, []);
+    });
+
+    it('put the previous volume back when the service is killed before the app is well', async () => {
+      const { gangway } = place;
+      const { client } = gangway;
+      const app = await client.createApp('Notes');
+      await client.mustUpload(app.id, archiveOf({ ...appOf('one'), 'server.js': notes }));
+      await client.deployed(app.id);
+      const note = async (path = '/'): Promise<string> => (await client.visit(app.slug, path)).text;
+      assert.equal(await note('/keep/hang'), 'hang');
+      const runId = await backedUp({ appId: app.id });
+      assert.equal(await note('/keep/second'), 'second');
+      const before = await volumes(app.id);
+      const { id } = await beginRestore(client, runId);
+      await until('it starts with the new volume', 90_000, async () => {
+        const all = await place.containers();
+        const isNew = ({ Name = '' }: { Name?: string | undefined }): boolean =>
+          Name.includes(app.id) && !before.includes(Name);
+        return all.some(({ State, Mounts }) => State === 'running' && Mounts.some(isNew));
+      });
+      await gangway.kill9();
+      await gangway.start();
+      const { status, error, log } = await endedRestore(client, id);
+      assert.equal(status, 'failed', log.join('\n'));
+      assert.match(error ?? '', /The previous data is in place\. \(RESTORE_INTERRUPTED\)$/);
+      await until('it answers', 60_000, async () => (await note()) === 'second');
+      assert.deepEqual(await volumes(app.id), before);
     });
 
     it('bring the data of a Redis back, with its password', async () => {

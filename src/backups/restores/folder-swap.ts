@@ -5,13 +5,15 @@
  * 1. All names of a folder lie in a folder of ours. At any moment the old one is whole under its own name or
  *    that of the outgoing one, until `control.replaced` has resolved.
  * 2. Behind a crash before that, `recoverSwap` puts the old ones back; behind a later one it removes them.
- * 3. The programs are ended for the exchange alone; the new folders are whole before.
+ * 3. The programs are ended for the exchange alone; the new folders are whole before, and on stable storage.
+ * 4. The old ones are removed only when the names of the new ones are on stable storage, too.
  */
 import { chmod, mkdir, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import type { OwnFolder, ServerControl } from '../targets.ts';
 import { handOverInThread, removeInThread } from '../threads/tree-thread.ts';
+import { syncFolder, writeOut } from './durable.ts';
 import { notPutBack, putBack, untouched } from './failures.ts';
 
 export interface Swap {
@@ -47,6 +49,7 @@ export async function swapFolders(
       if (place.uid !== null) await handOverInThread(incomingOf(place), place.uid);
     }
     await settle(places.map(incomingOf));
+    await writeOut(places.map(incomingOf));
   } catch (error) {
     await removeAll(places.map(incomingOf)).catch(() => undefined);
     throw untouched(error);
@@ -55,6 +58,7 @@ export async function swapFolders(
   try {
     await control.stop();
     for (const place of places) await exchange(place);
+    for (const { root } of places) await syncFolder(root);
     await control.start();
     await control.replaced();
   } catch (error) {
