@@ -103,6 +103,10 @@ describe('containers, while Gangway or the daemon is away', { skip }, () => {
       'none was started again',
     );
     for (const { id } of apps) assert.equal(await statusOf(id), 'active');
+    // Their lines would cost all that follows.
+    for (const { id } of apps) {
+      await client.must('mutation($id: ID!) { deleteApp(id: $id) }', { id });
+    }
   });
 
   it('are reached again when the runner, which has the edge, was killed', async () => {
