@@ -17,6 +17,9 @@ export interface CollaboratorsParts {
   logger: Logger;
 }
 
+/** They lead elsewhere in a path. */
+const dots = /^\.{1,2}$/;
+
 /**
  * Where nobody can be asked (no API for it, no token, a token that is not told) the delivery itself counts: it is of a
  * hook of the repository, which tells only of those who may push. False where the provider fails, or nobody says who pushed.
@@ -34,11 +37,11 @@ export async function mayPush(
       record.github === undefined
         ? openGitToken(secrets, record)
         : await github.token(record, fullName);
+    const { mayPush: ask } = providers[record.provider];
+    if (ask === null || token === null) return true;
+    if (pusher === null || dots.test(pusher)) return false;
     const connection = providerConnection(record, token);
-    if (token === null) return true;
-    const provider = providers[record.provider];
-    const isKnown = await provider.mayPush(connection, fullName, pusher ?? '', providerApi(fetch));
-    return isKnown ?? true;
+    return (await ask(connection, fullName, pusher, providerApi(fetch))) ?? true;
   } catch (err) {
     logger.warn({ connection: record.id, err }, 'collaborator_not_known');
     return false;

@@ -49,7 +49,7 @@ export const bitbucket: Provider = {
       : serverRepositories(await api.json(serverQuery(connection, search), headers));
   },
   // Neither tells it of the name of a person to who is no administrator.
-  mayPush: () => Promise.resolve(null),
+  mayPush: null,
   report: async (connection, repository, sha, { context, state, url, description }, api) => {
     // Without an address it takes none.
     if (url === null) return;

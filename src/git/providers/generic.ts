@@ -23,6 +23,6 @@ export const generic: Provider = {
   }),
   // There is no API that it could be asked by.
   repositories: () => Promise.resolve([]),
-  mayPush: () => Promise.resolve(null),
+  mayPush: null,
   report: null,
 };

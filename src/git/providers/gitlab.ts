@@ -55,7 +55,9 @@ export const gitlab: Provider = {
     const query = new URLSearchParams({ username: person });
     const users = await api.find(`${connection.baseUrl}/api/v4/users?${query.toString()}`, headers);
     if (users === null) return null;
-    const id = at(users, 0, 'id');
+    const isNamed = (user: unknown): boolean =>
+      textAt(user, 'username')?.toLowerCase() === person.toLowerCase();
+    const id = at((Array.isArray(users) ? users : []).find(isNamed), 'id');
     if (typeof id !== 'number') return false;
     const member = await api.find(
       `${projectOf(connection, repository)}/members/all/${String(id)}`,

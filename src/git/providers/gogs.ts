@@ -28,6 +28,6 @@ export const gogs: Provider = {
     );
   },
   // It tells of those that were added one by one, not of those in a team.
-  mayPush: () => Promise.resolve(null),
+  mayPush: null,
   report: null,
 };

@@ -116,15 +116,17 @@ export interface Provider {
     api: Pick<ProviderApi, 'json'>,
   ): Promise<GitRepository[]>;
   /**
-   * Whether a person, named as deliveries name who pushed, may push to a repository; null where nobody can be asked, or
-   * the token is not told.
+   * Whether a person, named as deliveries name who pushed, may push to a repository; null where the token is not told.
+   * Null: nobody can be asked.
    */
-  mayPush(
-    connection: ProviderConnection,
-    repository: string,
-    person: string,
-    api: Pick<ProviderApi, 'find'>,
-  ): Promise<boolean | null>;
+  readonly mayPush:
+    | ((
+        connection: ProviderConnection,
+        repository: string,
+        person: string,
+        api: Pick<ProviderApi, 'find'>,
+      ) => Promise<boolean | null>)
+    | null;
   /** Shows a status at a commit, and so at the pull requests with this head; null: it has none. */
   readonly report:
     | ((

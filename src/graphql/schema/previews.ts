@@ -55,16 +55,12 @@ function statusOf({ id, phase, isPending }: Readonly<PreviewRecord>, reader: Rea
   }
 }
 
+/** Where the newest commit could not be shown, the one before it may be. */
 function shownStatus(id: string, reader: Reader): Status {
-  switch (reader.get(tables.apps, id)?.status) {
-    case 'queued':
-    case 'building':
-      return 'building';
-    case 'active':
-      return 'active';
-    default:
-      return 'failed';
-  }
+  const { status, latestDeploymentId } = reader.get(tables.apps, id) ?? {};
+  if (status === 'queued' || status === 'building') return 'building';
+  const latest = latestDeploymentId ? reader.get(tables.deployments, latestDeploymentId) : null;
+  return status === 'active' && latest?.status !== 'failed' ? 'active' : 'failed';
 }
 
 builder.queryFields((t) => ({

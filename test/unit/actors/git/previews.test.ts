@@ -69,7 +69,10 @@ describe('a provider, for previews', () => {
       const of = { teamId: 'team_1', connectionId, repository: 'acme/shop', pusher };
       return mayPush(parts(), of as PreviewRecord);
     };
-    assert.deepEqual([await may('ada'), await may('eve'), await may(null)], [true, false, false]);
+    assert.deepEqual([await may('ada'), await may('eve')], [true, false]);
+    asked = [];
+    for (const odd of [null, '.', '..']) assert.equal(await may(odd), false);
+    assert.deepEqual(asked, []);
     // A token that is not told, and none.
     code = 403;
     assert.deepEqual([await may('eve'), await may('eve', 'gc_open')], [true, true]);
