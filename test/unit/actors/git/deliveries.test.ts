@@ -176,24 +176,6 @@ describe('deliveries of git providers', () => {
     assert.deepEqual([deploymentsOf(appId), deploymentsOf(otherId)], [[], []]);
   });
 
-  it('open a preview of a branch that the app wants to show, and close it', async () => {
-    const { id } = await connect();
-    const appId = await appOf(id);
-    await f.ask(appId, { type: 'update', patch: { previewBranches: ['feat/*'] } });
-    await deliver(id, { branch: 'feat/cart' });
-    await deliver(id, { branch: 'fix/cart' });
-    assert.deepEqual(await outcomesOf(appId), ['preview', 'other_branch']);
-    const [preview] = f.store.list(tables.previews, 'app', [appId]);
-    assert.ok(preview);
-    const isShown = (): boolean => f.store.get(tables.apps, preview.id)?.status === 'active';
-    await eventually('shown', isShown);
-    assert.deepEqual([preview.branch, preview.pusher], ['feat/cart', 'ada']);
-    await deliver(id, { branch: 'feat/cart', before: 2, after: 0 });
-    await eventually('gone', () => f.store.get(tables.apps, preview.id) === undefined);
-    assert.equal((await outcomesOf(appId)).at(-1), 'branch_deleted');
-    assert.deepEqual(deploymentsOf(appId), []);
-  });
-
   it('deploy only what changes something that the app watches, as far as that is known', async () => {
     const { id } = await connect();
     const appId = await appOf(id);

@@ -9,7 +9,7 @@ import { gitWebhookRoutes } from '../../../../src/gateway/transports/git-webhook
 import type { CommitStatus } from '../../../../src/git/providers/provider.ts';
 import { DeliveryReader } from '../../../../src/git/deliveries/delivery-reader.ts';
 import { newId } from '../../../../src/lib/ids.ts';
-import type { DeploymentRecord } from '../../../../src/store/records/records.ts';
+import type { DeploymentRecord, GitSource } from '../../../../src/store/records/records.ts';
 import { tables } from '../../../../src/store/records/tables.ts';
 import { hmac } from '../../../conformance/git-provider.suite.ts';
 import { type AppFixture, appFixture } from '../../../support/app-fixture.ts';
@@ -160,6 +160,19 @@ describe('a GitHub App', () => {
     await f.until(again.id, 'failed');
     await eventually('told', () => told.length === 3);
     assert.equal(told[2], at('failure'));
+  });
+
+  it('opens previews of other branches, and tells their address at the commit', async () => {
+    const id = await appOf(await connect());
+    const git = { ...f.app(id).git, branch: 'trunk' } as GitSource;
+    await f.ask(id, { type: 'update', patch: { git, previewBranches: ['ma*'] } });
+    assert.equal(await deliver(), '200 ok');
+    await eventually('told', () => told.length === 2);
+    const address = 'gangway/main-shop http://main-shop.test';
+    assert.equal(told[1], `acme/shop ${sha.slice(0, 4)} success ${address}`);
+    assert.deepEqual(deployments(id), []);
+    const [delivery] = f.store.list(tables.gitDeliveries, 'app', [id]);
+    assert.deepEqual([delivery?.outcome, delivery?.refName], ['preview', 'main']);
   });
 
   it('holds nothing up where GitHub does not answer', async () => {
