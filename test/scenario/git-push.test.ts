@@ -75,6 +75,8 @@ describe('git push to Gangway', { skip: needs('git') }, () => {
   it('builds a Vite app and has it live in one command, with the log in the output', async () => {
     const app = await pushedApp('Site');
     const token = await tokenWith('deploy_apps');
+    const source = () => gangway.client.ask(`/api/apps/${app.id}/source`);
+    assert.equal((await source()).status, 404);
     const { code, said } = await push(work(vite), address(app.slug, token));
     assert.equal(code, 0, said);
     assert.match(said, /^remote: \$ npm run build/m);
@@ -82,6 +84,9 @@ describe('git push to Gangway', { skip: needs('git') }, () => {
     assert.match(said, new RegExp(`^remote: Live at ${app.url}`, 'm'));
     assert.match(said, /\[new branch\] +main -> main/);
     assert.match(await page(app), /<script/);
+    const zip = await source();
+    assert.deepEqual([zip.status, zip.headers.get('content-type')], [200, 'application/zip']);
+    assert.ok(/^PK.*index\.html.*package\.json/s.test(zip.text));
     const { app: found } = await gangway.client.must<{
       app: { latestDeployment: { trigger: string; commitMessage: string; commitAuthor: string } };
     }>(

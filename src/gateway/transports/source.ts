@@ -1,5 +1,6 @@
 /**
- * Owns `GET /api/apps/:id/source`: the archive that an app was last given, as a zip.
+ * Owns `GET /api/apps/:id/source`: the archive that an app was last given, or what was fetched for the release that
+ * is live, as a zip.
  *
  * 1. The checks run in this order: the caller (401), the caller's rights (404, 403), whether there is an
  *    archive (404 NO_UPLOAD), whether it fits into a zip (422 SOURCE_TOO_LARGE). Then the zip begins.
@@ -8,12 +9,16 @@
  * 3. A client that reads slowly costs one window of bytes. When it leaves, nothing more is read.
  * 4. Each download is in the activity before its first byte is sent.
  */
+import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { sourceBlob } from '../../actors/app/settings/git-source.ts';
 import type { BulkPool } from '../../archives/receiving/bulk-pool.ts';
 import type { Principal } from '../../auth/callers/principal.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { PacedStream } from '../http/paced-stream.ts';
-import type { AppRecord } from '../../store/records/records.ts';
+import type { Reader } from '../../store/reader-and-journal.ts';
+import type { AppRecord, StoredUpload } from '../../store/records/records.ts';
+import { tables } from '../../store/records/tables.ts';
 import { permittedApp, type ResourceRights } from '../resources.ts';
 import type { Exchange, Route } from '../transport.ts';
 import { Transfers } from './transfers.ts';
@@ -49,13 +54,15 @@ async function sendSource(
   options: SourceRoutesOptions,
   exchange: Exchange,
   principal: Principal,
-  { id, slug, upload }: Readonly<AppRecord>,
+  app: Readonly<AppRecord>,
 ): Promise<void> {
-  const { bulk, uploadsRoot, note } = options;
-  if (upload === null) {
-    throw new ServiceError('NO_UPLOAD', 'No archive was uploaded to this app.');
+  const { bulk, uploadsRoot, note, reader } = options;
+  const { id, slug } = app;
+  const source = app.upload ?? (await fetchedFor(reader, app, join(uploadsRoot, id)));
+  if (source === null) {
+    throw new ServiceError('NO_UPLOAD', 'There is no archive of the source of this app.');
   }
-  const { blob, format, uploadedAtMs: modifiedMs } = upload;
+  const { blob, format, uploadedAtMs: modifiedMs } = source;
   const archive = join(uploadsRoot, id, blob);
   try {
     const chunks = await bulk.send({ archive, format, modifiedMs }, exchange.signal);
@@ -74,4 +81,18 @@ async function sendSource(
     // A client that has left gets no answer.
     if (!exchange.aborted) throw error;
   }
+}
+
+/** Of an app from git: what its live release was built from. */
+async function fetchedFor(
+  reader: Reader,
+  { source, liveDeploymentId }: Readonly<AppRecord>,
+  folder: string,
+): Promise<Pick<StoredUpload, 'blob' | 'format' | 'uploadedAtMs'> | null> {
+  if (source !== 'GIT' || liveDeploymentId === null) return null;
+  const live = reader.get(tables.deployments, liveDeploymentId);
+  if (live === undefined) return null;
+  const blob = sourceBlob(live);
+  const found = await stat(join(folder, blob)).catch(() => null);
+  return found && { blob, format: 'tar', uploadedAtMs: live.createdAtMs };
 }

@@ -5,7 +5,8 @@
 import { reach } from '../../workload/reach.ts';
 import type { GitSource } from '../../../store/records/records.ts';
 import { fetchJobOf } from '../running/containers.ts';
-import { takesPushes } from '../settings/git-source.ts';
+import type { AppCore } from '../core.ts';
+import { sourceBlob, takesPushes } from '../settings/git-source.ts';
 import type { BuildWork } from './work.ts';
 
 /** Returns the archive, a tar among the app's uploads. Rejects with GIT_FAILED, GIT_PROVIDER_FAILED and NOT_DEPLOYABLE. */
@@ -15,8 +16,8 @@ export async function fetchSource(work: BuildWork, git: GitSource): Promise<stri
   const { fetch, pushed, remoteOf } = core.deps.git;
   await core.folders.ensureUploads();
   // An earlier try may have left one.
-  await core.folders.keepUploads(new Set());
-  const archive = core.folders.upload(`${deployment.id}.tar`);
+  await keepLiveSource(core);
+  const archive = core.folders.upload(sourceBlob(deployment));
   const request = {
     job: fetchJobOf(deployment.id, core.context.epoch),
     appId: app.id,
@@ -38,4 +39,11 @@ export async function fetchSource(work: BuildWork, git: GitSource): Promise<stri
   const from = { connectionId, submodules, remote: await remoteOf(app) };
   await reach(clock, signal, () => fetch({ ...request, ...from }));
   return archive;
+}
+
+/** Removes all sources that were fetched but that of what is live. */
+export async function keepLiveSource(core: AppCore): Promise<void> {
+  const liveId = core.record?.liveDeploymentId ?? null;
+  const live = liveId === null ? undefined : core.deployment(liveId);
+  await core.folders.keepUploads(new Set(live && [sourceBlob(live)]));
 }

@@ -12,12 +12,8 @@ export async function unpack(work: BuildWork, uid: number | null): Promise<strin
   const { core, app, deployment } = work;
   const folder = await core.folders.prepareRelease(deployment.id);
   if (app.git !== null) {
-    try {
-      const archive = await fetchSource(work, app.git);
-      await extract(work, { archive, format: 'tar', keepsSoleFolder: true }, folder, uid);
-    } finally {
-      await core.folders.keepUploads(new Set());
-    }
+    const archive = await fetchSource(work, app.git);
+    await extract(work, { archive, format: 'tar', keepsSoleFolder: true }, folder, uid);
     return folder;
   }
   await extract(work, await uploaded(work), folder, uid);

@@ -14,7 +14,9 @@ import { tables } from '../../../store/records/tables.ts';
 import { bringUp } from './bring-up.ts';
 import { isExpected, sentenceOf, WorkFailed } from '../../workload/work-failed.ts';
 import { buildRelease } from '../build/build-release.ts';
+import { keepLiveSource } from '../build/fetch-source.ts';
 import type { AppCore } from '../core.ts';
+import { sourceBlob } from '../settings/git-source.ts';
 import { isAborted, reach } from '../../workload/reach.ts';
 import { awaitDatabases } from '../settings/variables.ts';
 
@@ -142,6 +144,7 @@ async function dropOutdated(core: AppCore): Promise<void> {
   const { driver, logger } = core.deps;
   try {
     await core.folders.keepReleases(keptReleases(core));
+    if (core.record?.source === 'GIT') await keepLiveSource(core);
     await driver.images?.keep(core.id, keptImages(core));
   } catch (error) {
     logger.warn({ app: core.id, err: error }, 'releases_not_removed');
@@ -163,6 +166,7 @@ async function giveUp(
   if (before.buildJob !== null) await removeJob(core, before.buildJob);
   if (before.rollbackOf !== null) return;
   await core.removeRelease(deploymentId);
+  if (core.record?.source === 'GIT') core.removeUpload(sourceBlob(before));
 }
 
 async function removeJob(core: AppCore, buildJob: string): Promise<void> {
