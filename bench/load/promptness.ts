@@ -9,6 +9,9 @@ import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { constants, setPriority } from 'node:os';
 
+/** The rank of a session that stands back: a weight of a third, so that an attack comes about beside others, too. */
+const standingBack = 5;
+
 /**
  * For load that measures: it goes before others, and what it made before is not collected while it
  * measures. Call it when all is ready.
@@ -32,7 +35,7 @@ export function standBack(): void {
   const args = ['--all-tasks', '--idle', '--pid', '0', String(process.pid)];
   const { status } = spawnSync('chrt', args, { stdio: 'ignore' });
   if (status !== 0) setPriority(constants.priority.PRIORITY_LOW);
-  rankSession(constants.priority.PRIORITY_BELOW_NORMAL);
+  rankSession(standingBack);
 }
 
 function rankSession(priority: number): void {
