@@ -27,7 +27,7 @@ import { sweepDead } from './sweep.ts';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  // Twice the cores that CI has: most files wait as long as they compute.
+  // These keep the two cores that CI has at work; a fourth made it longer.
   options: { concurrency: { type: 'string', default: '3' } },
 });
 const patterns = positionals.length > 0 ? positionals : ['test/**/*.test.ts'];
