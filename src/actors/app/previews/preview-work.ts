@@ -37,24 +37,36 @@ type Step =
 const retryMinMs = 200;
 const retryMaxMs = 10_000;
 
+/** What it uses of the app. */
+type App = Pick<AppCore, 'id'> & {
+  context: Pick<AppCore['context'], 'work' | 'report' | 'actors'>;
+  deps: Pick<AppCore['deps'], 'clock' | 'logger'> & {
+    git: Pick<AppCore['deps']['git'], 'mayPush'>;
+  };
+};
+
 export class PreviewWork {
-  readonly #core: AppCore;
+  readonly #core: App;
   readonly #previews: Decisions;
   #isBegun = false;
+  /** While it waits: ends that. */
+  #rest: AbortController | null = null;
 
-  constructor(core: AppCore, previews: Decisions) {
+  constructor(core: App, previews: Decisions) {
     this.#core = core;
     this.#previews = previews;
   }
 
+  /** Something was decided. */
   begin(): void {
+    this.#rest?.abort(new Error('decided'));
     if (this.#isBegun) return;
     this.#isBegun = true;
     this.#core.context.work('previews', (signal) => this.#takeAll(signal));
   }
 
   async #takeAll(signal: AbortSignal): Promise<void> {
-    const { context, deps } = this.#core;
+    const { context } = this.#core;
     const failed = new Set<string>();
     for (let waitMs = retryMinMs; ;) {
       const step = await context.report(() => this.#next(failed));
@@ -65,9 +77,22 @@ export class PreviewWork {
         else failed.add(step.preview.id);
         continue;
       }
-      await pause(deps.clock, waitMs, signal);
+      await this.#wait(waitMs, signal);
       waitMs = Math.min(2 * waitMs, retryMaxMs);
       failed.clear();
+    }
+  }
+
+  async #wait(ms: number, signal: AbortSignal): Promise<void> {
+    const rest = new AbortController();
+    this.#rest = rest;
+    try {
+      await pause(this.#core.deps.clock, ms, AbortSignal.any([signal, rest.signal]));
+    } catch {
+      // What was decided meanwhile does not wait.
+      signal.throwIfAborted();
+    } finally {
+      this.#rest = null;
     }
   }
 
