@@ -17,13 +17,8 @@ const servingPriority = -10;
 /** The calling thread serves people, who wait for it: it goes before all that works beside it. */
 export function serveFirst(): void {
   rankSession();
-  // Only on Linux does the priority apply to the calling thread alone.
-  if (process.platform !== 'linux') return;
-  try {
-    setPriority(servingPriority);
-  } catch {
-    // We are not root.
-  }
+  // Only on Linux does the priority apply to the calling thread alone. One that it was started with is somebody's wish.
+  if (process.platform === 'linux' && getPriority() === 0) raise(servingPriority);
 }
 
 function rankSession(): void {
@@ -34,14 +29,22 @@ function rankSession(): void {
   }
 }
 
-/** Calls what starts a program; its result. */
+/** Calls what starts a program; its result. Without root nobody was raised here, and what a unit gave stays. */
 export function asOthers<T>(start: () => T): T {
   const own = getPriority();
-  if (process.platform !== 'linux' || own >= 0) return start();
+  if (process.platform !== 'linux' || process.getuid?.() !== 0 || own >= 0) return start();
   setPriority(0);
   try {
     return start();
   } finally {
-    setPriority(own);
+    raise(own);
+  }
+}
+
+function raise(priority: number): void {
+  try {
+    setPriority(priority);
+  } catch {
+    // We may not.
   }
 }
