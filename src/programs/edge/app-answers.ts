@@ -7,7 +7,14 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
 
 // RFC 9110, 7.6.1. Trailers are not passed on, so nothing announces them.
-const hopByHop = ['keep-alive', 'proxy-connection', 'te', 'trailer', 'upgrade'];
+const hopByHop: ReadonlySet<string> = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'upgrade',
+]);
 /** RFC 9112, 4: what a reason phrase may hold. */
 const reasonPhrase = /^[\t\x20-\x7e\x80-\xff]*$/;
 /** Interim answers of one exchange: as many as an app sends that tells of its progress for long. */
@@ -30,10 +37,23 @@ export function isPassable({
   );
 }
 
-/** Changes the headers into what the visitor is to see. */
-export function rewriteAnswer({ headers }: IncomingMessage, keepsConnection: boolean): void {
-  for (const name of hopByHop) Reflect.deleteProperty(headers, name);
-  headers.connection = keepsConnection ? 'keep-alive' : 'close';
+/** What the visitor is to see: names and values in turn. `version`: of HTTP, that the visitor speaks. */
+export function answerHead(
+  { headers }: IncomingMessage,
+  version: string,
+  keepsConnection: boolean,
+): (string | string[])[] {
+  const isOld = version === '1.0';
+  const head: (string | string[])[] = [];
+  for (const name in headers) {
+    const value = headers[name];
+    if (value === undefined || hopByHop.has(name)) continue;
+    // Who does not know chunks finds the end by that of the connection.
+    if (!isOld || name !== 'transfer-encoding') head.push(name, value);
+  }
+  const endIsTold = !isOld || headers['content-length'] !== undefined;
+  head.push('connection', keepsConnection && endIsTold ? 'keep-alive' : 'close');
+  return head;
 }
 
 /** Ends the exchange as a failure when there are more interim answers than any app needs. */

@@ -9,12 +9,12 @@
  */
 import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { Readable } from 'node:stream';
 import type { ProxyServer } from 'httpxy';
 
 import type { Target, Tenants } from '../../protocol/edge-messages.ts';
 import type { Logger } from '../../lib/log.ts';
-import { boundInterim, isPassable, rewriteAnswer } from './app-answers.ts';
+import { boundInterim, isPassable } from './app-answers.ts';
+import { exchange } from './exchange.ts';
 import { loadProxyServer } from './lean-http.ts';
 import { type Notice, noticeOf, rawNotice, sendNotice, vacancyNotice } from './pages.ts';
 import {
@@ -22,28 +22,16 @@ import {
   isWebSocketUpgrade,
   keepsConnection,
   readHost,
-  rewriteHead,
+  requestHead,
+  upgradeHead,
 } from './request-head.ts';
 import type { Routes } from './routes.ts';
 import { RequestTurns } from './request-turns.ts';
 import { SingleAgent, Upstreams } from './upstreams.ts';
 
-/** An exchange ends when the app sends nothing for this long. */
-const silenceMs = 10 * 60_000;
 const upgradeMs = 30_000;
 const triesMax = 4;
 const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS']);
-
-/** What the edge knows of a request besides its head. */
-interface Passage {
-  keepsConnection: boolean;
-  /** Set once the request is on its way to an app. */
-  outgoing: ClientRequest | undefined;
-}
-
-interface Failure extends Pick<Passage, 'outgoing'> {
-  error: unknown;
-}
 
 interface ForwarderParts {
   routes: Routes;
@@ -57,7 +45,6 @@ export class Forwarder {
   readonly #proxy: ProxyServer;
   readonly #upstreams: Upstreams;
   readonly #turns = new RequestTurns();
-  readonly #passages = new WeakMap<IncomingMessage, Passage>();
   #isDraining = false;
 
   private constructor({ routes, tenants, logger }: ForwarderParts, proxy: ProxyServer) {
@@ -65,25 +52,6 @@ export class Forwarder {
     this.#logger = logger;
     this.#proxy = proxy;
     this.#upstreams = new Upstreams(tenants, (target) => routes.has(target));
-    proxy.on('proxyReq', (outgoing, req, res) => {
-      const passage = this.#passages.get(req);
-      if (passage) passage.outgoing = outgoing;
-      boundInterim(outgoing);
-      // Nobody asked for another protocol. Unheard, this would never be told to anybody.
-      outgoing.once('upgrade', (_answer, upstream) => {
-        sendNotice(res, noticeOf(502));
-        upstream.destroy();
-      });
-    });
-    proxy.on('proxyRes', (answer, req, res) => {
-      if (isPassable(answer)) {
-        rewriteAnswer(answer, this.#passages.get(req)?.keepsConnection === true);
-        return;
-      }
-      // The proxy passes nothing on where there is an answer already.
-      sendNotice(res, noticeOf(502));
-      answer.destroy();
-    });
     proxy.on('proxyReqWs', refuseImpassable);
   }
 
@@ -99,7 +67,7 @@ export class Forwarder {
     }
     const { targets, host } = found;
     const keeps = keepsConnection(req) && !this.#isDraining;
-    rewriteHead(req);
+    const head = requestHead(req);
     let taken = false;
     for (let tries = 0; tries < triesMax; tries++) {
       const target = targets[tries % targets.length];
@@ -109,8 +77,8 @@ export class Forwarder {
         await turn;
         if (res.destroyed) return;
       }
-      const passage: Passage = { keepsConnection: keeps, outgoing: undefined };
-      const failure = await this.#send(req, res, target, passage);
+      const agent = this.#upstreams.agentOf(target);
+      const failure = await exchange(req, res, { target, agent, head, keepsConnection: keeps });
       if (!failure) return;
       if (res.headersSent || res.destroyed) break;
       const { error, outgoing } = failure;
@@ -139,7 +107,7 @@ export class Forwarder {
     }
     socket.once('close', () => upstream.destroy());
     upstream.once('close', () => socket.destroySoon());
-    rewriteHead(req);
+    req.headers = upgradeHead(req);
     const { remoteAddress, remotePort } = upstream;
     const target = { protocol: 'http:', host: remoteAddress ?? '', port: remotePort ?? 0 };
     const agent = new SingleAgent(upstream);
@@ -180,28 +148,6 @@ export class Forwarder {
   #refusal(host: string): Notice {
     const vacancy = this.#routes.vacancyOf(host);
     return vacancy === undefined ? noticeOf(502) : vacancyNotice(vacancy);
-  }
-
-  /** Resolves with the failure, or with nothing when the exchange took its course. */
-  async #send(
-    req: IncomingMessage,
-    res: ServerResponse,
-    target: Target,
-    passage: Passage,
-  ): Promise<Failure | undefined> {
-    this.#passages.set(req, passage);
-    try {
-      await this.#proxy.web(req, res, {
-        target: { protocol: 'http:', host: target.host, port: target.port },
-        agent: this.#upstreams.agentOf(target),
-        proxyTimeout: silenceMs,
-        // An empty body can be sent again.
-        ...(!hasBody(req) && { buffer: Readable.from([]) }),
-      });
-      return undefined;
-    } catch (error) {
-      return { error, outgoing: passage.outgoing };
-    }
   }
 
   async #connectFirst(targets: readonly Target[]): Promise<Socket | undefined> {

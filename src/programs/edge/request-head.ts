@@ -7,10 +7,19 @@
  */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 
-// 'transfer-encoding' stays: it says that there is a body, and the proxy frames the body again. The edge
-// has answered 'expect'.
-const hopByHop = ['keep-alive', 'proxy-connection', 'te', 'trailer', 'expect'];
-const forwarding = ['forwarded', 'x-real-ip'];
+// 'transfer-encoding' stays: it says that there is a body, which is framed again. The edge has answered 'expect'.
+const hopByHop = [
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'expect',
+  'upgrade',
+];
+const dropped: ReadonlySet<string> = new Set([...hopByHop, 'forwarded', 'x-real-ip']);
+/** Methods by which nobody expects a body. */
+const bodiless: ReadonlySet<string> = new Set(['GET', 'HEAD', 'TRACE']);
 /** A `Connection` header may not name these, because the app needs them. */
 const neverDropped = new Set(['host', 'content-length', 'transfer-encoding', 'cookie', 'upgrade']);
 
@@ -42,23 +51,48 @@ export function isWebSocketUpgrade(req: IncomingMessage): boolean {
   );
 }
 
-/** Changes `req.headers` into what the app is to see. */
-export function rewriteHead(req: IncomingMessage): void {
-  const { headers } = req;
-  const upgrading = isWebSocketUpgrade(req);
-  for (const name of connectionTokens(headers)) {
-    if (!neverDropped.has(name)) Reflect.deleteProperty(headers, name);
+/** What the app is to see of a plain request: names and values in turn. */
+export function requestHead(req: IncomingMessage): (string | string[])[] {
+  const head = headOf(req);
+  // Some servers wait for a body where its length is not told.
+  if (
+    !hasBody(req) &&
+    req.headers['content-length'] === undefined &&
+    !bodiless.has(req.method ?? '')
+  )
+    head.push('content-length', '0');
+  // A chunked body is the last on its connection: its end is what parsers read differently.
+  const isLast = req.headers['transfer-encoding'] !== undefined;
+  head.push('connection', isLast ? 'close' : 'keep-alive');
+  return head;
+}
+
+/** The same of one that asks for a WebSocket. */
+export function upgradeHead(req: IncomingMessage): IncomingHttpHeaders {
+  const head = headOf(req);
+  head.push('upgrade', req.headers.upgrade ?? '', 'connection', 'upgrade');
+  const headers: IncomingHttpHeaders = {};
+  for (let at = 0; at < head.length; at += 2) headers[String(head[at])] = head[at + 1];
+  return headers;
+}
+
+function headOf({ headers, socket }: IncomingMessage): (string | string[])[] {
+  const head: (string | string[])[] = [];
+  const named = connectionTokens(headers).filter((name) => !neverDropped.has(name));
+  for (const name in headers) {
+    const value = headers[name];
+    if (value === undefined || isOurs(name) || named.includes(name)) continue;
+    head.push(name, value);
   }
-  for (const name of [...hopByHop, ...forwarding]) Reflect.deleteProperty(headers, name);
-  for (const name of Object.keys(headers)) {
-    if (name.startsWith('x-forwarded-') || name.includes('_'))
-      Reflect.deleteProperty(headers, name);
-  }
-  if (!upgrading) delete headers.upgrade;
-  headers.connection = upgrading ? 'upgrade' : 'keep-alive';
-  headers['x-forwarded-for'] = (req.socket.remoteAddress ?? '').replace(/^::ffff:/, '');
-  headers['x-forwarded-proto'] = 'http';
-  headers['x-forwarded-host'] = headers.host ?? '';
+  const client = (socket.remoteAddress ?? '').replace(/^::ffff:/, '');
+  head.push('x-forwarded-for', client, 'x-forwarded-proto', 'http');
+  head.push('x-forwarded-host', headers.host ?? '');
+  return head;
+}
+
+/** Whether it is for the edge to say, or for nobody. */
+function isOurs(name: string): boolean {
+  return dropped.has(name) || name.startsWith('x-forwarded-') || name.includes('_');
 }
 
 function connectionTokens(headers: IncomingHttpHeaders): string[] {
