@@ -218,6 +218,46 @@ describe('Edge', () => {
     assert.match(closing, /^HTTP\/1\.1 200 /);
   });
 
+  it('keeps the connection of HTTP/1.0 only where the end of the answer is told', async () => {
+    const { port: to } = await place.app((req, res) => {
+      if (req.url === '/told') res.setHeader('content-length', 2);
+      res.write('o');
+      res.end('k');
+    });
+    place.routeTo(to);
+    const head = (path: string): string =>
+      `GET ${path} HTTP/1.0\r\nHost: a.localhost\r\nConnection: keep-alive\r\n\r\n`;
+    const answers = await place.raw(`${head('/told')}${head('/untold')}${head('/told')}`);
+    assert.deepEqual(answers.match(/connection: .*/gi), [
+      'connection: keep-alive',
+      'connection: close',
+    ]);
+    assert.match(answers, /\r\n\r\nok$/);
+  });
+
+  it('tells an app how long a body is, also where there is none', async () => {
+    const { port: to } = await place.app((req, res) => {
+      const { 'content-length': length, 'transfer-encoding': coding, connection } = req.headers;
+      res.end(JSON.stringify({ length, coding, connection }));
+    });
+    place.routeTo(to);
+    const told = async (head: string, body = ''): Promise<unknown> => {
+      const more = `Host: a.localhost\r\nConnection: close\r\n\r\n${body}`;
+      const answer = await place.raw(`${head}\r\n${more}`);
+      return JSON.parse(answer.slice(answer.indexOf('{'), answer.indexOf('}') + 1));
+    };
+    const connection = 'keep-alive';
+    assert.deepEqual(await told('GET / HTTP/1.1'), { connection });
+    assert.deepEqual(await told('POST / HTTP/1.1'), { length: '0', connection });
+    const sized = 'PUT / HTTP/1.1\r\nContent-Length: 3';
+    assert.deepEqual(await told(sized, 'abc'), { length: '3', connection });
+    const chunked = 'PUT / HTTP/1.1\r\nTransfer-Encoding: Chunked';
+    assert.deepEqual(await told(chunked, '1\r\na\r\n0\r\n\r\n'), {
+      coding: 'Chunked',
+      connection: 'close',
+    });
+  });
+
   it('treats an upgrade to what is no WebSocket as a plain request', async () => {
     const { port: to } = await place.app((req, res) =>
       res.end(`plain ${String(req.headers.upgrade)}`),
