@@ -17,7 +17,7 @@ import { fileURLToPath } from 'node:url';
 import { until } from './eventually.ts';
 import { Client, owner } from './gangway-client.ts';
 import { freePort } from './ports.ts';
-import { processesOf, runnerOf, signal } from './processes.ts';
+import { isAlive, processesOf, runnerOf, signal } from './processes.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 export { until };
@@ -221,9 +221,7 @@ export class Gangway {
     const runner = runnerOf(this.dataDir);
     assert.ok(runner, 'there is a runner');
     signal(runner.pid, 'SIGKILL');
-    await until('the runner is gone', endMs, () =>
-      processesOf(this.dataDir).every(({ pid }) => pid !== runner.pid),
-    );
+    await until('the runner is gone', endMs, () => !isAlive(runner.pid));
   }
 
   /** Lines of its own log with this event, as far as they have come whole. */
