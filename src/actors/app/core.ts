@@ -30,7 +30,8 @@ export type Work =
   /** Waits in line for a build slot. The queue asks this app when its turn comes. */
   | { kind: 'turn'; deploymentId: string }
   | { kind: 'deployment'; deploymentId: string; cancel: AbortController }
-  | { kind: 'start'; deploymentId: string; cancel: AbortController };
+  /** `wasDown`: nothing ran before, so the app is active only once the edge leads to it. */
+  | { kind: 'start'; deploymentId: string; cancel: AbortController; wasDown: boolean };
 
 interface Upload {
   id: string;
@@ -65,6 +66,18 @@ export class AppCore extends WorkloadCore<AppRecord, AppProtocol, AppDeps> {
 
   endWork(): void {
     this.#work = null;
+  }
+
+  /** Resolves when the edge has heard of the latest change, or has not for long. */
+  async routed(signal: AbortSignal): Promise<void> {
+    await Promise.race([this.#routed, pause(this.deps.clock, routedMs, signal)]);
+  }
+
+  /** An app that runs is active once no start waits for the edge, also after a crash of this process meanwhile. */
+  settleStatus(): void {
+    const { record } = this;
+    if (record?.run.live == null) return;
+    if (this.statusOf(record) !== record.status) this.save({});
   }
 
   /** Aborts the start under way, once the change is durable. */
@@ -234,7 +247,10 @@ export class AppCore extends WorkloadCore<AppRecord, AppProtocol, AppDeps> {
     if (this.queued !== undefined) return 'queued';
     if (app.liveDeploymentId === null) return this.#statusWithoutRelease(app);
     if (app.desired === 'stopped') return 'stopped';
-    if (app.run.live !== null) return app.run.crashing ? 'error' : 'active';
+    if (app.run.live !== null) {
+      if (app.run.crashing) return 'error';
+      return this.work?.kind === 'start' && this.work.wasDown ? 'building' : 'active';
+    }
     return app.run.next !== null || this.work?.kind === 'start' ? 'building' : 'error';
   }
 

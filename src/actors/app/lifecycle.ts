@@ -79,6 +79,7 @@ export class Lifecycle {
 
   /** Starts the current release when it should run, does not run, and no start is under way. */
   ensureRunning(): void {
+    this.#core.settleStatus();
     const { record: app, work, open } = this.#core;
     if (app === null || work !== null || open.length > 0 || !isMissing(app)) return;
     if (this.#core.isHeld) return;
@@ -179,7 +180,7 @@ export class Lifecycle {
       const app = core.require();
       const current = this.#current(app);
       if (!isMissing(app) || current === undefined) return null;
-      core.beginWork({ kind: 'start', deploymentId: current.id, cancel });
+      core.beginWork({ kind: 'start', deploymentId: current.id, cancel, wasDown: true });
       return current;
     }, stop);
     if (deployment?.release == null || deployment.plan === null) return;
@@ -187,8 +188,12 @@ export class Lifecycle {
     const signal = AbortSignal.any([stop, cancel.signal]);
     try {
       await bringUp(core, { deploymentId, release, plan, say: () => undefined, signal });
+      await core.routed(signal);
     } finally {
-      await core.context.report(() => core.endWork());
+      await core.context.report(() => {
+        core.endWork();
+        core.settleStatus();
+      });
     }
   }
 
@@ -203,13 +208,15 @@ export class Lifecycle {
     const cancel = new AbortController();
     const { id: deploymentId, release, plan } = deployment;
     if (release === null || plan === null) return;
-    core.beginWork({ kind: 'start', deploymentId, cancel });
+    const wasDown = core.record?.run.live === null;
+    core.beginWork({ kind: 'start', deploymentId, cancel, wasDown });
     const signal = AbortSignal.any([core.context.signal, cancel.signal]);
     core.context.work(`start:${deploymentId}`, async () => {
       let reason: string | null = null;
       try {
         await bringUp(core, { deploymentId, release, plan, say: () => undefined, signal });
         this.#recovery.succeeded();
+        await core.routed(signal);
       } catch (error) {
         if (core.context.signal.aborted) return;
         core.deps.logger.warn({ app: core.id, err: error }, 'app_not_started');

@@ -35,6 +35,20 @@ describe('the life of an app', () => {
     assert.equal(f.driver.started[0]?.workingDir, f.driver.started[1]?.workingDir);
   });
 
+  it('is active after a start once the edge leads to it, also where Gangway crashes meanwhile', async (t) => {
+    const id = await goLive();
+    await f.ask(id, { type: 'stop' });
+    await eventually('nothing runs', () => f.driver.ids.length === 0);
+    const took = Promise.withResolvers<undefined>();
+    t.mock.method(f.driver, 'setRoutes', () => took.promise);
+    await f.ask(id, { type: 'start' });
+    await eventually('it runs', () => f.app(id).run.live !== null);
+    assert.equal(f.app(id).status, 'building');
+    await f.crash();
+    took.resolve(undefined);
+    await eventually('active', () => f.app(id).status === 'active');
+  });
+
   it('tells the edge at each step why it takes no requests', async () => {
     const vacancy = (): string | undefined =>
       f.driver.routes.find(({ host }) => host === 'web.test')?.vacancy;
