@@ -36,7 +36,10 @@ describe('the life of an app', () => {
     await client.deployed(app.id);
     assert.equal((await client.visit(app.slug)).text, 'two');
     await change('stopApp', app.id);
-    assert.equal((await client.visit(app.slug)).status, 503);
+    await until('no visitor gets through', 10_000, async () => {
+      const { status } = await client.visit(app.slug);
+      return status === 503;
+    });
     await change('startApp', app.id);
     await hasStatus(app.id, 'active');
     assert.equal((await client.visit(app.slug)).text, 'two');
