@@ -4,6 +4,7 @@
  */
 import { createReadStream } from 'node:fs';
 import { pathToFileURL } from 'node:url';
+import { isMainThread, Worker } from 'node:worker_threads';
 import type * as opening from '../../src/backups/streams/age/decrypted.ts';
 import type * as sealing from '../../src/backups/streams/age/encrypted.ts';
 import type * as pools from '../../src/backups/streams/gzip-pool.ts';
@@ -84,4 +85,10 @@ async function run(): Promise<StageResult> {
   }
 }
 
-console.log(JSON.stringify(await run()));
+if (isMainThread) {
+  // The heap of the thread in which backups are packed, see `packing/packer.ts`.
+  const resourceLimits = { maxYoungGenerationSizeMb: 4 };
+  new Worker(new URL(import.meta.url), { argv: process.argv.slice(2), resourceLimits });
+} else {
+  console.log(JSON.stringify(await run()));
+}
