@@ -19,7 +19,7 @@ describe('an edge that one client floods', () => {
       if (req.url !== '/never') res.end('here');
     });
     slow = app.port;
-    await place.routeTo(slow);
+    place.routeTo(slow);
   });
   after(() => place.close());
 
@@ -94,7 +94,7 @@ it('an edge serves those that wait at its door in their turn, and outlives those
   const note = (error: unknown): void => void unexpected.push(error);
   process.on('uncaughtException', note);
   try {
-    await place.routeTo((await place.app((_req, res) => res.end('here'))).port);
+    place.routeTo((await place.app((_req, res) => res.end('here'))).port);
     const answers = Array.from({ length: 10 }, () => place.ask({ agent: false }));
     const leaving = Array.from({ length: 50 }, () => net.connect(place.port, '127.0.0.1'));
     for (const socket of leaving) {

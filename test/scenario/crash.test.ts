@@ -4,6 +4,7 @@ import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { isDeepStrictEqual } from 'node:util';
 import { tarEntry } from '../support/archives.ts';
 import { cleanups } from '../support/cleanups.ts';
 import { archiveOf, packed, Visitor } from '../support/gangway-client.ts';
@@ -255,8 +256,11 @@ describe('kill -9 of the runner', () => {
       const status = Object.fromEntries(apps.nodes.map((one) => [one.slug, one.status]));
       return [status['phoenix'], status['stopped']];
     };
-    // Its visitors may be answered before its actor has looked at it.
-    await until('it is active', 20_000, async () => (await statuses())[0] === 'active');
+    // Its visitors may be answered before its actor has looked at it: until then the status is that of before.
+    await until('one is active and one stopped', 20_000, async () =>
+      isDeepStrictEqual(await statuses(), ['active', 'stopped']),
+    );
+    await answers(app, /^phoenix$/);
     assert.deepEqual(await statuses(), ['active', 'stopped']);
   });
 });
