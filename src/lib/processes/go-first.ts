@@ -2,13 +2,12 @@
  * Owns that who serves goes before others where many want the processor: Gangway and the edge, before the runner and
  * all that it runs.
  *
- * 1. Where the kernel shares it by sessions (sched(7), autogroup), that of this process goes first.
- * 2. Within a session, and where there are no such shares, the `nice` values of threads decide: that of the thread that
- *    serves is raised, and no other's. Threads that it starts from then on inherit it, unless they give way.
- * 3. A program inherits it, too: one that `asOthers` starts has the priority of any other.
- * 4. All of it takes root. Without that all are equal.
+ * 1. The `nice` values of threads decide: that of the thread that serves is raised, and no other's. Threads that it starts
+ *    from then on inherit it, unless they give way. Shares by sessions, of which this says nothing, are turned off by
+ *    `machine-settings.ts` of the runner.
+ * 2. A program inherits it, too: one that `asOthers` starts has the priority of any other.
+ * 3. All of it takes root. Without that all are equal.
  */
-import fs from 'node:fs';
 import { getPriority, setPriority } from 'node:os';
 
 /** A weight of nine against one. */
@@ -16,17 +15,8 @@ const servingPriority = -10;
 
 /** The calling thread serves people, who wait for it: it goes before all that works beside it. */
 export function serveFirst(): void {
-  rankSession();
   // Only on Linux does the priority apply to the calling thread alone. One that it was started with is somebody's wish.
   if (process.platform === 'linux' && getPriority() === 0) raise(servingPriority);
-}
-
-function rankSession(): void {
-  try {
-    fs.writeFileSync('/proc/self/autogroup', '-5');
-  } catch {
-    // The kernel counts none, or we are not root.
-  }
 }
 
 /** Calls what starts a program; its result. Without root nobody was raised here, and what a unit gave stays. */

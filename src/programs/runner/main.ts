@@ -26,7 +26,7 @@ import { instanceOf } from './instance.ts';
 import { Isolation } from './isolation/isolation.ts';
 import { readCgroupHost } from './limits/cgroups.ts';
 import { openBareLimits, openLimits } from './limits/limits.ts';
-import { raiseMachineBounds } from './limits/machine-bounds.ts';
+import { endSessionShares, raiseMachineBounds } from './limits/machine-settings.ts';
 import { takeLock } from './lock.ts';
 import { openNetworks } from './network/networks.ts';
 import { Records } from './records.ts';
@@ -151,6 +151,7 @@ async function main(): Promise<void> {
   const limits = without.includes('cgroup')
     ? openBareLimits(host.isRoot)
     : openLimits(instance, logger, host);
+  if (host.isRoot && !limits.missing.includes('cpus')) endSessionShares(logger);
   const isolation = await Isolation.open({
     dataDir,
     without,

@@ -4,7 +4,10 @@ import os from 'node:os';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 
-import { raiseMachineBounds } from '../../../../../src/programs/runner/limits/machine-bounds.ts';
+import {
+  endSessionShares,
+  raiseMachineBounds,
+} from '../../../../../src/programs/runner/limits/machine-settings.ts';
 import { memoryLogger } from '../../../../support/memory-logger.ts';
 
 function sysctls(values: Record<string, string>): string {
@@ -35,6 +38,37 @@ describe('raiseMachineBounds()', () => {
     assert.deepEqual(
       logger.events.map(({ event }) => event),
       ['machine_bound_kept'],
+    );
+  });
+});
+
+describe('endSessionShares()', () => {
+  const setting = 'kernel/sched_autogroup_enabled';
+
+  it('turns them off, and says so once', (t) => {
+    const dir = sysctls({ [setting]: '1' });
+    t.after(() => fs.rmSync(dir, { recursive: true }));
+    const logger = memoryLogger();
+    endSessionShares(logger, dir);
+    endSessionShares(logger, dir);
+    assert.equal(fs.readFileSync(path.join(dir, setting), 'latin1').trim(), '0');
+    assert.deepEqual(
+      logger.events.map(({ event }) => event),
+      ['session_shares_ended'],
+    );
+  });
+
+  it('leaves them where they cannot be written, and a kernel that has none', (t) => {
+    const dir = sysctls({});
+    t.after(() => fs.rmSync(dir, { recursive: true }));
+    const logger = memoryLogger();
+    endSessionShares(logger, dir);
+    assert.deepEqual(logger.events, []);
+    fs.mkdirSync(path.join(dir, setting), { recursive: true });
+    endSessionShares(logger, dir);
+    assert.deepEqual(
+      logger.events.map(({ event }) => event),
+      ['session_shares_kept'],
     );
   });
 });
