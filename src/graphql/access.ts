@@ -26,6 +26,7 @@ import type {
   DatabaseRecord,
   DeploymentRecord,
   DestinationRecord,
+  DomainRecord,
   FolderRecord,
   GitConnectionRecord,
   PreviewRecord,
@@ -105,6 +106,15 @@ export const requirePreview: Require<PreviewRecord> = (context, id, need) => {
   if (!preview) throw new ServiceError('NOT_FOUND', 'No such preview.');
   requireApp(context, preview.appId, need);
   return preview;
+};
+
+/** A domain, for who may do it to its app. */
+export const requireDomain: Require<DomainRecord> = (context, id, need) => {
+  requireSignedIn(context);
+  const domain = context.read.reader.get(tables.domains, id);
+  if (!domain) throw new ServiceError('NOT_FOUND', 'No such domain.');
+  requireApp(context, domain.appId, need);
+  return domain;
 };
 
 /** A destination of the acting team. */

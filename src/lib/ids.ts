@@ -8,7 +8,7 @@ import { randomUUID } from 'node:crypto';
 export const idPrefixes = [
   'app', 'db', 'dpl', 'run', 'sch', 'rst', 'dst', 'tok', 'team', 'usr', 'fld', 'rol',
   'srv', 'gc', 'reg', 'prv', 'dlv', 'env', 'ses', 'trs', 'ins', 'str', 'tfa', 'inv', 'act',
-  'oau',
+  'oau', 'dom', 'crt',
 ] as const;
 
 export type IdPrefix = (typeof idPrefixes)[number];

@@ -14,6 +14,8 @@ import { databaseDefinition } from '../actors/database/database-actor.ts';
 import { type DatabaseDeps, databaseDefaults } from '../actors/database/deps.ts';
 import { engines } from '../actors/database/engines/engines.ts';
 import { destinationActorDefinition } from '../actors/destination/actor.ts';
+import { domainsDefinition } from '../actors/domains/actor.ts';
+import type { OwnHosts } from '../actors/domains/host-names.ts';
 import { edgeDefinition } from '../actors/edge/edge-actor.ts';
 import { gitDefinition } from '../actors/git/actor.ts';
 import { mayPush } from '../actors/git/collaborators.ts';
@@ -26,7 +28,7 @@ import type { ActorRuntime } from '../actors/runtime/runtime.ts';
 import { serversDefinition } from '../actors/server/actor.ts';
 import { teamActorDefinition } from '../actors/team/actor.ts';
 import type { BulkPool } from '../archives/receiving/bulk-pool.ts';
-import { type Config, hostBuildEnv, isDefaultNodeImage } from '../config.ts';
+import { addressOf, type Config, hostBuildEnv, isDefaultNodeImage } from '../config.ts';
 import type { Driver } from '../drivers/driver.ts';
 import type { AppsRoot } from '../drivers/process/apps-root.ts';
 import { HostPrograms } from '../drivers/process/host-tools.ts';
@@ -76,7 +78,9 @@ export function registerActors(actors: Pick<ActorRuntime, 'register'>, parts: Ac
   actors.register(teamActorDefinition(parts));
   actors.register(instanceActorDefinition(parts));
   actors.register(serversDefinition(parts));
-  actors.register(edgeDefinition({ ...parts, hostOf: hostNameOf(parts.config) }));
+  const hostOf = hostNameOf(parts.config);
+  actors.register(edgeDefinition({ ...parts, hostOf }));
+  actors.register(domainsDefinition({ ...parts, hostOf, ownHosts: () => ownHosts(parts) }));
   const tools = hostPrograms(parts);
   const { appsRoot } = parts.appsRoot;
   const sources = { ...parts, tools, appsRoot, uploadsRoot: parts.folders.uploads };
@@ -194,6 +198,12 @@ function gitParts(parts: ActorParts): GitParts {
     tellStatus: (app, deployment) => statuses.tell(app, deployment),
   };
   return { deps, pushes };
+}
+
+function ownHosts({ config, reader }: ActorParts): OwnHosts {
+  const stored = reader.get(tables.instance, 'instance')?.publicUrl;
+  const publicUrl = stored ?? config.publicUrl ?? addressOf(config.host, config.port);
+  return { panel: new URL(publicUrl).hostname, appsDomain: config.appsDomain };
 }
 
 /** The host name that the edge routes to an app. */

@@ -5,7 +5,15 @@
  */
 import type { Capability } from '../../src/lib/capabilities.ts';
 import { beginBackup, endedRun, makeSchedule } from './backups-over-graphql.ts';
-import { emailOf, inTeam, join, makeDatabase, makeRole, userIdOf } from './access-world.ts';
+import {
+  emailOf,
+  inTeam,
+  join,
+  makeDatabase,
+  makeDomain,
+  makeRole,
+  userIdOf,
+} from './access-world.ts';
 import type { Caller, Place, Things, World } from './access-world.ts';
 
 /**
@@ -122,6 +130,12 @@ const lostBackup = async (ask: Ask): Promise<string> => {
   return (await endedRun(world.maker, id, header)).id;
 };
 
+const domainMade = ({ world, things, unique }: Ask): Promise<string> =>
+  makeDomain(world.maker, things.appId, hostOf(unique));
+
+const hostOf = (unique: string): string =>
+  `${unique.replaceAll('_', '-').toLowerCase()}.domains.example`;
+
 const inviteMade = async ({ world, place, unique }: Ask): Promise<string> => {
   const { maker } = world;
   const header = inTeam(place.teamId);
@@ -209,6 +223,8 @@ export const fields: readonly FieldLine[] = [
   { field: 'Mutation.createApp', need: 'create_apps', on: 'thing', ask: ({ things, unique }) => `createApp(input: {name: "${unique}", source: UPLOAD, folderId: "${things.folderId}"}) { id }` },
   { field: 'Mutation.updateApp', need: 'configure_apps', on: 'thing', ask: app('updateApp') },
   { field: 'Mutation.deleteApp', need: 'delete_apps', on: 'thing', fresh: spareApp, ask: ({ things }) => `deleteApp(id: "$fresh|${things.appId}")` },
+  { field: 'Mutation.addDomain', need: 'configure_apps', on: 'thing', ask: ({ things, unique }) => `addDomain(appId: "${things.appId}", host: "${hostOf(unique)}") { id }` },
+  { field: 'Mutation.removeDomain', need: 'configure_apps', on: 'thing', fresh: domainMade, ask: ({ things }) => `removeDomain(id: "$fresh|${things.domainId}")` },
   { field: 'Mutation.startApp', need: 'control_apps', on: 'thing', past: 'NOT_DEPLOYABLE', ask: app('startApp') },
   { field: 'Mutation.stopApp', need: 'control_apps', on: 'thing', ask: app('stopApp') },
   { field: 'Mutation.restartApp', need: 'control_apps', on: 'thing', past: 'NOT_DEPLOYABLE', ask: app('restartApp') },

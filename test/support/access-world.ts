@@ -23,6 +23,8 @@ export interface Things {
   /** Never deployed. */
   appId: string;
   hookPath: string;
+  /** Of the app. */
+  domainId: string;
   /** Finished, of an app that has an upload. */
   deploymentId: string;
   /** An app in trash. */
@@ -232,6 +234,14 @@ export async function makeDatabase(
   return createDatabase.id;
 }
 
+export async function makeDomain(client: Client, appId: string, host: string): Promise<string> {
+  const { addDomain } = await client.must<{ addDomain: { id: string } }>(
+    'mutation($appId: ID!, $host: String!) { addDomain(appId: $appId, host: $host) { id } }',
+    { appId, host },
+  );
+  return addDomain.id;
+}
+
 async function loseRestore(client: Client, databaseId: string): Promise<string> {
   const path = `/api/backups/restore-upload?database=${databaseId}`;
   const { text } = await client.ask(path, { method: 'POST', body: gzipSync('no backup') });
@@ -255,7 +265,12 @@ async function furnish(gangway: Gangway, teamId: string): Promise<Place> {
     const databaseId = await makeDatabase(client, `${name} data`, folderId);
     const trashedDatabaseId = await makeDatabase(client, `${name} gone data`, folderId);
     await client.must('mutation($id: ID!) { deleteDatabase(id: $id) }', { id: trashedDatabaseId });
-    const apps = { appId: app.id, hookPath, deploymentId, trashedId };
+    const domainId = await makeDomain(
+      client,
+      app.id,
+      `${name}.${teamId.replace('_', '-')}.example`,
+    );
+    const apps = { appId: app.id, hookPath, domainId, deploymentId, trashedId };
     const headers = inTeam(teamId);
     const destinationId = await makeDestination(client, name, { headers });
     const of = { appId: app.id, destinationId };

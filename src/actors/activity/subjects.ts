@@ -30,6 +30,9 @@ const databases = kindOf(tables.databases, (one) => subject('database', one, one
 const teams = kindOf(tables.teams, (team) => subject('team', team, team.id));
 const tokens = kindOf(tables.tokens, (token) => subject('token', token, token.homeTeamId));
 const folders = kindOf(tables.folders, (folder) => subject('folder', folder, folder.teamId));
+const domains = kindOf(tables.domains, ({ id, host, teamId }) =>
+  subject('domain', { id, name: host }, teamId),
+);
 const registries = kindOf(tables.registries, (one) => subject('registry', one, one.teamId));
 const destinations = kindOf(tables.destinations, (one) => subject('destination', one, one.teamId));
 const connections = kindOf(tables.gitConnections, (one) =>
@@ -53,13 +56,14 @@ const byPrefix: Readonly<Partial<Record<string, Kind>>> = {
   gc: connections,
   fld: folders,
   reg: registries,
+  dom: domains,
   rol: roles,
   trs: trash,
 };
 // In order of importance, for a commit that touches several.
 // prettier-ignore
 const ofChanges = [
-  apps, databases, teams, tokens, folders, registries, destinations, connections, roles, people,
+  domains, apps, databases, teams, tokens, folders, registries, destinations, connections, roles, people,
 ];
 
 /** The stored subject with this id; null for an unknown one. */

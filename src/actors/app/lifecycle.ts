@@ -9,6 +9,7 @@ import { ServiceError } from '../../lib/errors.ts';
 import type { AppRecord, DeploymentRecord } from '../../store/records/records.ts';
 import { type Change, remove, removeAll } from '../../store/records/table.ts';
 import { tables } from '../../store/records/tables.ts';
+import { domainsActor } from '../domains/protocol.ts';
 import type { MessageOf } from '../runtime/actor.ts';
 import { checkNotHeld } from '../restore/held.ts';
 import type { RestoreHost } from '../restore/restore-work.ts';
@@ -310,6 +311,9 @@ export class Lifecycle {
       await core.deps.git.forget(core.id);
     }
     await streams.drop(`app:${core.id}`);
+    if (reader.count(tables.domains, 'app', [core.id]) > 0) {
+      await core.context.actors.ask(domainsActor, { type: 'forget', appId: core.id });
+    }
     const changes = core.env.map(({ key }) => remove(tables.env, [core.id, key]));
     const services = new Set<string>();
     const all = reader.list(tables.deployments, 'app', [core.id], { limit: Infinity });

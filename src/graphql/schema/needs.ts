@@ -16,6 +16,7 @@ import {
   requireDatabase,
   requireDeployment,
   requireDestination,
+  requireDomain,
   requireFolder,
   requireGitConnection,
   requirePerson,
@@ -97,6 +98,7 @@ export const databaseById = byId(requireDatabase);
 export const backupRunById = byId(requireBackupRun);
 export const backupScheduleById = byId(requireBackupSchedule);
 export const destinationById = byId(requireDestination);
+export const domainById = byId(requireDomain);
 export const deploymentById = byId(requireDeployment);
 export const folderById = byId(requireFolder);
 export const previewById = byId(requirePreview);

@@ -8,6 +8,7 @@ import './backups.ts';
 import './consoles.ts';
 import './databases.ts';
 import './destinations.ts';
+import './domains.ts';
 import './folders.ts';
 import './git.ts';
 import './live.ts';

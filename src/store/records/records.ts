@@ -8,6 +8,7 @@ import type { LayerState } from '../../protocol/isolation.ts';
 export type * from './app-records.ts';
 export * from './backup-records.ts';
 export * from './database-records.ts';
+export type * from './domain-records.ts';
 export type * from './git-records.ts';
 
 export interface InstanceRecord {

@@ -75,6 +75,21 @@ export const tables = {
     // Databases of which something runs, or should run.
     runs: { keys: (r) => (databaseRuns(r) ? [[r.id]] : []) },
   }),
+  domains: table<stored.DomainRecord>()('domains', (r) => r.id, {
+    app: { keys: (r) => [[r.appId, r.id]] },
+    claim: { keys: (r) => [[r.teamId, r.host]], unique: 'The team uses this host already.' },
+    // The one domain of a host that leads anywhere.
+    host: {
+      keys: (r) => (r.verifiedAtMs === null ? [] : [[r.host]]),
+      unique: 'This host belongs to another team.',
+    },
+    // Those that something is to be tried for, the earliest first.
+    due: { keys: (r) => (r.nextTryAtMs === null ? [] : [[r.nextTryAtMs, r.id]]) },
+    certificate: { keys: (r) => (r.certificateId === null ? [] : [[r.certificateId, r.id]]) },
+  }),
+  certificates: table<stored.CertificateRecord>()('certificates', (r) => r.id, {
+    name: { keys: (r) => r.names.map((name) => [name, r.id]) },
+  }),
   env: table<stored.EnvRecord>()('env', (r) => [r.appId, r.key], {
     app: { keys: (r) => [[r.appId, r.key]] },
     database: { keys: (r) => (r.refersTo ?? []).map((id) => [id, r.appId, r.key]) },

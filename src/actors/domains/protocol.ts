@@ -1,0 +1,23 @@
+/**
+ * Owns the messages of the `domains` actor: the only way to change a domain. The sender's rights were checked before.
+ */
+import type { DomainRecord } from '../../store/records/records.ts';
+import { actorKind } from '../runtime/actor.ts';
+
+// A type, not an interface: it has to be assignable to Protocol's index signature.
+export type DomainsProtocol = {
+  /** BAD_USER_INPUT for what is no host for an app; CONFLICT where the host is taken, or there are too many. */
+  add: {
+    in: { appId: string; host: string; redirectTo: string | null };
+    out: DomainRecord;
+  };
+  /** NOT_FOUND; CONFLICT while others lead to it. */
+  remove: { in: { domainId: string }; out: boolean };
+  /** The app is removed for good. */
+  forget: { in: { appId: string }; out: boolean };
+};
+
+/** One for all: hosts are unique over all teams. */
+const kind = actorKind<DomainsProtocol>('domains');
+export const domainsActor = kind.at('all');
+export const domainsKind = kind;

@@ -1,0 +1,54 @@
+/** Owns the shapes of what is stored of domains of apps, and of certificates. */
+
+export type DomainStatus = 'pending_dns' | 'issuing' | 'active' | 'failed';
+
+/** What has to be set in the DNS, and whether it was found when somebody looked last. */
+export interface DnsEntry {
+  type: 'A' | 'AAAA' | 'CNAME' | 'TXT';
+  name: string;
+  value: string;
+  found: boolean;
+}
+
+/** A host that a team claims for an app. It leads there once it is verified. */
+export interface DomainRecord {
+  id: string;
+  appId: string;
+  teamId: string;
+  /** In ASCII and lower case; `*.` before it stands for one label. */
+  host: string;
+  /** Another host of the same app, which visitors are sent to. */
+  redirectTo: string | null;
+  isPrimary: boolean;
+  /** The value of the TXT record at `_gangway.<host>`, without the `*.` of a wildcard. */
+  proof: string;
+  /** Since when the host is its team's; null: it is a claim, as others may have, too. */
+  verifiedAtMs: number | null;
+  status: DomainStatus;
+  /** Why it is not active, for people. */
+  error: string | null;
+  /** What has to be set; all of it is found before the host is verified. */
+  records: DnsEntry[];
+  certificateId: string | null;
+  /** Tries in a row that did not bring it on. */
+  failures: number;
+  /** Of the look at the DNS, or of the order of a certificate; null: nothing is tried by itself. */
+  nextTryAtMs: number | null;
+  createdAtMs: number;
+}
+
+/** A certificate with its key, for TLS at the edge. */
+export interface CertificateRecord {
+  id: string;
+  /** Host names that it is good for; wildcards with their `*.`. */
+  names: string[];
+  /** PEM, the leaf first. */
+  chain: string;
+  /** The private key in PEM, sealed. */
+  key: Uint8Array;
+  issuer: string;
+  notBeforeMs: number;
+  notAfterMs: number;
+  /** Whether it was issued by ACME, and is renewed; else somebody uploaded it. */
+  managed: boolean;
+}
