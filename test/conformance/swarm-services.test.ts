@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
-import net from 'node:net';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import type { Driver, DriverEvent } from '../../src/drivers/driver.ts';
@@ -9,7 +8,7 @@ import { cleanups } from '../support/cleanups.ts';
 import { ownDaemon } from '../support/docker-daemon.ts';
 import { needs } from '../support/programs.ts';
 import type { DockerDaemon } from '../support/docker-daemon.ts';
-import { baseImage, nodePath } from '../support/docker-images.ts';
+import { baseImage } from '../support/docker-images.ts';
 import { containerSpec } from '../support/docker-place.ts';
 import {
   assertAscending,
@@ -110,36 +109,6 @@ describe('services of a Docker swarm', { skip: needs('docker') }, () => {
     assert.deepEqual(rest, seen.slice(120));
     await other.close();
     await driver.remove('three-1');
-  });
-
-  it('leads one port to all replicas in turn, where the kernel has no balancer', async () => {
-    const own = place.open({ publishing: 'host' });
-    const port = await own.freePort();
-    const script = `require('net').createServer((s) => s.end(process.env.HOSTNAME)).listen(${String(port)})`;
-    await own.start(several({ id: 'turns-1', command: [nodePath, '-e', script], port }, 2));
-    await until('a listener', async () => (await own.probe('turns-1')) === 'listening');
-    const answers = new Set<string>();
-    await until('answers of both', async () => {
-      answers.add(await answerOf(port));
-      answers.delete('');
-      return answers.size === 2;
-    });
-    await own.remove('turns-1');
-    assert.equal(await own.probe('turns-1'), 'silent');
-    await own.close();
-  });
-
-  it('says that a port is taken when the swarm balances', async () => {
-    const own = place.open({ publishing: 'ingress' });
-    const port = await own.freePort();
-    const spec = { command: sh('exec sleep 1000'), port };
-    await own.start(several({ id: 'ingress-1', ...spec }, 2));
-    await own.start(several({ id: 'ingress-2', ...spec }, 2));
-    const { exit } = (await ended(own, 'ingress-2')).state;
-    assert.match(exit.detail ?? '', /already in use/);
-    assert.equal(await own.probe('ingress-2'), 'foreign');
-    await Promise.all([own.remove('ingress-1'), own.remove('ingress-2')]);
-    await own.close();
   });
 
   // Not beside those that open another client, which removes networks that nobody is in yet.
@@ -373,20 +342,4 @@ describe('the log of a service, while the daemon is away', { skip }, () => {
 function container(spec: WorkloadSpec): NonNullable<WorkloadSpec['container']> {
   assert.ok(spec.container);
   return spec.container;
-}
-
-function answerOf(port: number): Promise<string> {
-  return new Promise((resolve) => {
-    let answer = '';
-    const socket = net.connect({ host: '127.0.0.1', port });
-    socket.on('data', (chunk) => {
-      answer += String(chunk);
-    });
-    socket.once('error', () => {
-      resolve('');
-    });
-    socket.once('close', () => {
-      resolve(answer);
-    });
-  });
 }

@@ -3,6 +3,8 @@
  * swarm. It writes a table to disk, and a program beside Gangway forwards by this table.
  *
  * 1. The table holds what was seen last. It is written before it serves, and only when it changes.
+ * 2. It leads to tasks that listen. In front of one that does not, Docker's proxy would take the connection and
+ *    break it.
  */
 import fs from 'node:fs';
 import path from 'node:path';
@@ -10,8 +12,9 @@ import path from 'node:path';
 import type { Forward } from '../../protocol/forwarding.ts';
 import { writeFileWhole } from '../../lib/whole-file.ts';
 import type { Logger } from '../../lib/log.ts';
+import { listens } from '../docker/workloads/probing.ts';
 import type { Found } from './states.ts';
-import { hasOwnPorts, type TaskView } from './tasks.ts';
+import { containerOf, hasOwnPorts, type TaskView } from './tasks.ts';
 
 export interface ForwardingParts {
   /** Absolute. */
@@ -30,6 +33,9 @@ export class Forwarding {
   readonly #kept: string;
   #table: Table;
   #running: Promise<void> | undefined;
+  #looks = 0;
+  /** The look that each workload was set by. */
+  readonly #setBy = new Map<string, number>();
 
   constructor(parts: ForwardingParts) {
     const { dir } = parts;
@@ -45,8 +51,18 @@ export class Forwarding {
     if (Object.keys(this.#table).length > 0) await this.#run();
   }
 
-  /** Sets where the workload's connections go from now on; null: its port is released. */
-  set(id: string, forward: Forward | null): void {
+  /** To be called before one looks at workloads, for `set`. */
+  beginLook(): number {
+    return ++this.#looks;
+  }
+
+  /**
+   * Sets where the workload's connections go from now on; null: its port is released. Nothing happens if it was
+   * set by a later look.
+   */
+  set(id: string, forward: Forward | null, look = this.beginLook()): void {
+    if (look < (this.#setBy.get(id) ?? 0)) return;
+    this.#setBy.set(id, look);
     const known = this.#table[id];
     if (JSON.stringify(known ?? null) === JSON.stringify(forward)) return;
     const others = Object.entries(this.#table).filter(([one]) => one !== id);
@@ -62,6 +78,7 @@ export class Forwarding {
   /** Forgets all other workloads, which were removed while this process was down. */
   keep(ids: ReadonlySet<string>): void {
     for (const id of Object.keys(this.#table)) if (!ids.has(id)) this.set(id, null);
+    for (const id of this.#setBy.keys()) if (!ids.has(id)) this.#setBy.delete(id);
   }
 
   #run(): Promise<void> {
@@ -73,11 +90,19 @@ export class Forwarding {
   }
 }
 
-/** The addresses of a workload's tasks, when each task has a port of its own. */
-export function forwardOf({ known, service }: Found, alive: readonly TaskView[]): Forward | null {
-  if (known.port === null || !hasOwnPorts(service)) return null;
-  const ports = alive.flatMap((task) => task.Status.PortStatus?.Ports?.[0]?.PublishedPort ?? []);
-  return { port: known.port, targets: ports.map((port) => ({ host: '127.0.0.1', port })) };
+/** The addresses of a workload's tasks that listen, when each task has a port of its own. */
+export async function forwardOf(found: Found, alive: readonly TaskView[]): Promise<Forward | null> {
+  const { known, service, containers } = found;
+  const { port, innerPort } = known;
+  if (port === null || innerPort === null || !hasOwnPorts(service)) return null;
+  const ports = await Promise.all(
+    alive.map(async (task) => {
+      const own = task.Status.PortStatus?.Ports?.[0]?.PublishedPort;
+      const view = containers.get(containerOf(task) ?? '');
+      return own !== undefined && view && (await listens(view, innerPort)) ? [own] : [];
+    }),
+  );
+  return { port, targets: ports.flat().map((own) => ({ host: '127.0.0.1', port: own })) };
 }
 
 function read(file: string): Table {

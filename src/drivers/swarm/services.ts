@@ -1,5 +1,6 @@
 /** Owns our services on the swarm: how they are made, seen, ended and removed. */
-import type { ContainerSpec, WorkloadSpec } from '../../protocol/workload.ts';
+import type { Forward } from '../../protocol/forwarding.ts';
+import type { ContainerSpec, WorkloadSpec, WorkloadState } from '../../protocol/workload.ts';
 import { orGone, pause, settled, statusOf, unreachable } from '../docker/engine/engine.ts';
 import { type KnownSpec, shortOf } from '../docker/engine/names.ts';
 import type { LogSource } from '../docker/logs/container-log.ts';
@@ -16,9 +17,9 @@ import { type Forwarding, forwardOf } from './forwarding.ts';
 import type { Overlays } from './overlays.ts';
 import type { Restarts } from './restarts.ts';
 import { networksFor, type Publishing, type ServiceParts, serviceSpec } from './service-spec.ts';
-import { begun, type Found, isAlive, startFailure, stateOf } from './states.ts';
+import { begun, type Found, isAlive, startFailure, startedAtMs, stateOf } from './states.ts';
 import type { Swarm } from './swarm.ts';
-import { containerOf, hasOwnPorts, isOver, isServiceParked, realTasks } from './tasks.ts';
+import { containerOf, isOver, isServiceParked, realTasks } from './tasks.ts';
 import type { ServiceView, TaskView } from './tasks.ts';
 
 export interface ServicesParts extends WorkloadsParts {
@@ -34,6 +35,7 @@ export interface SeenService extends Found, Seen {}
 /** A start is reported after this time, even if it is not complete. */
 const startMs = 120_000;
 const lookEveryMs = 500;
+const lookEveryMaxMs = 5000;
 const looks = { firstMs: 25, maxMs: 250 };
 
 export class Services extends DaemonWorkloads<SeenService> {
@@ -51,8 +53,10 @@ export class Services extends DaemonWorkloads<SeenService> {
   }
 
   async see(id: string): Promise<SeenService | undefined> {
-    const service = await this.#parts.swarm.service(id);
-    return service && this.#meaning(service, await this.#parts.swarm.tasks([service]));
+    const { swarm, forwarding } = this.#parts;
+    const look = forwarding.beginLook();
+    const service = await swarm.service(id);
+    return service && this.#meaning(service, await swarm.tasks([service]), look);
   }
 
   /** Looks at the workload again after this time, and reports its state. */
@@ -88,11 +92,12 @@ export class Services extends DaemonWorkloads<SeenService> {
   }
 
   protected async seeAll(): Promise<SeenService[]> {
-    const { swarm } = this.#parts;
+    const { swarm, forwarding } = this.#parts;
+    const look = forwarding.beginLook();
     const services = await swarm.services();
     const tasks = Map.groupBy(await swarm.tasks(services), (task) => task.ServiceID);
     const seen = await Promise.all(
-      services.map((service) => this.#meaning(service, tasks.get(service.ID) ?? [])),
+      services.map((service) => this.#meaning(service, tasks.get(service.ID) ?? [], look)),
     );
     return seen.filter((one) => one !== undefined);
   }
@@ -206,7 +211,11 @@ export class Services extends DaemonWorkloads<SeenService> {
     }
   }
 
-  async #meaning(service: ServiceView, all: readonly TaskView[]): Promise<SeenService | undefined> {
+  async #meaning(
+    service: ServiceView,
+    all: readonly TaskView[],
+    look: number,
+  ): Promise<SeenService | undefined> {
     const { names, notes, restarts, swarm, clock, forwarding } = this.#parts;
     const known = names.specOf(service.Spec.Labels);
     if (!known) return undefined;
@@ -220,12 +229,9 @@ export class Services extends DaemonWorkloads<SeenService> {
     const started = tasks.filter((task) => begun(task, found));
     const state = stateOf(found, notes.get(known.id), restarts.count(known.id, started));
     const alive = tasks.filter((task) => isAlive(task, found));
-    const forward = forwardOf(found, alive);
-    forwarding.set(known.id, forward);
-    // The swarm reports the port of a task some time after the container has started.
-    const isPortless = forward !== null && forward.targets.length < alive.length;
-    const isRestless = state.phase === 'waiting' || isPortless;
-    if (isRestless && !this.#looks.has(known.id)) this.lookAfter(known.id, lookEveryMs);
+    const forward = await forwardOf(found, alive);
+    forwarding.set(known.id, forward, look);
+    this.#lookAgain(found, alive, { state, forward });
     // The deadline runs from the start of the program.
     if (state.phase === 'ended' || started.length > 0) this.keepDeadline(known, state);
     return {
@@ -233,8 +239,28 @@ export class Services extends DaemonWorkloads<SeenService> {
       workload: { spec: shortOf(known), state },
       running: alive.flatMap((task) => containers.get(containerOf(task) ?? '') ?? []),
       logs: started.map((task) => logOf(task, found)),
-      forwardedPort: hasOwnPorts(service) ? known.port : null,
+      forward,
     };
+  }
+
+  /** Tasks begin to listen, and have their ports reported, without an event. */
+  #lookAgain(
+    found: Found,
+    alive: readonly TaskView[],
+    { state, forward }: { state: WorkloadState; forward: Forward | null },
+  ): void {
+    const { id } = found.known;
+    const isUnreached = forward !== null && forward.targets.length < alive.length;
+    const isWaiting = state.phase === 'waiting';
+    if (this.#looks.has(id) || !(isUnreached || isWaiting)) return;
+    const youngestMs = Math.min(
+      ...alive.map((task) => this.#parts.clock.now() - startedAtMs(task, found)),
+    );
+    // A task that has not listened for long will hardly do so soon.
+    const restMs = isWaiting
+      ? lookEveryMs
+      : Math.min(Math.max(youngestMs / 10, lookEveryMs), lookEveryMaxMs);
+    this.lookAfter(id, restMs);
   }
 
   #rest(id: string): void {

@@ -100,7 +100,7 @@ function runningState(
   found: Found,
   restarts: number,
 ): Extract<WorkloadState, { phase: 'running' }> {
-  const starts = alive.map((task) => timeOf('StartedAt', task, found));
+  const starts = alive.map((task) => startedAtMs(task, found));
   const healths = alive.flatMap((task) => {
     const { health } = healthOf(viewOf(task, found.containers)?.State.Health?.Status);
     return health === undefined ? [] : [health];
@@ -115,6 +115,10 @@ function runningState(
     restarts,
     ...(health !== undefined && { health }),
   };
+}
+
+export function startedAtMs(task: TaskView, found: Found): number {
+  return timeOf('StartedAt', task, found);
 }
 
 function timeOf(which: 'StartedAt' | 'FinishedAt', task: TaskView, found: Found): number {

@@ -14,17 +14,19 @@ import type { Forward } from '../../protocol/forwarding.ts';
 const connectMs = 2000;
 const lookEveryMs = 200;
 
-/** Reads the file now, and follows its changes. */
+/** Reads the file now, at each connection, and now and then for new ports. */
 export function startForwarding(file: string): { close(): void } {
   const forwards = new Map<number, LivePort>();
   let seen = '';
-  const look = (): void => {
+  const read = (): void => {
     const stat = fs.statSync(file, { throwIfNoEntry: false });
     const version = stat ? `${stat.ino}:${stat.mtimeMs}:${stat.size}` : '';
-    if (version !== seen) {
-      seen = version;
-      follow(forwards, readTable(file));
-    }
+    if (version === seen) return;
+    seen = version;
+    follow(forwards, readTable(file), read);
+  };
+  const look = (): void => {
+    read();
     for (const port of forwards.values()) port.listen();
   };
   look();
@@ -32,7 +34,7 @@ export function startForwarding(file: string): { close(): void } {
   return {
     close: () => {
       clearInterval(timer);
-      follow(forwards, []);
+      follow(forwards, [], read);
     },
   };
 }
@@ -46,7 +48,7 @@ function readTable(file: string): Forward[] {
   }
 }
 
-function follow(ports: Map<number, LivePort>, table: readonly Forward[]): void {
+function follow(ports: Map<number, LivePort>, table: readonly Forward[], renew: () => void): void {
   const wanted = new Map(table.map(({ port, targets }) => [port, targets]));
   for (const [port, live] of ports) {
     if (wanted.has(port)) continue;
@@ -54,7 +56,7 @@ function follow(ports: Map<number, LivePort>, table: readonly Forward[]): void {
     ports.delete(port);
   }
   for (const [port, targets] of wanted) {
-    const live = ports.get(port) ?? new LivePort(port);
+    const live = ports.get(port) ?? new LivePort(port, renew);
     live.targets = targets;
     ports.set(port, live);
   }
@@ -63,11 +65,14 @@ function follow(ports: Map<number, LivePort>, table: readonly Forward[]): void {
 class LivePort {
   targets: Forward['targets'] = [];
   readonly #port: number;
+  /** Sets the targets that the table names now. */
+  readonly #renew: () => void;
   #server: net.Server | null = null;
   #next = 0;
 
-  constructor(port: number) {
+  constructor(port: number, renew: () => void) {
     this.#port = port;
+    this.#renew = renew;
   }
 
   /** Called at every look, so a port that another process holds is tried again. */
@@ -89,6 +94,7 @@ class LivePort {
   }
 
   #take(socket: net.Socket): void {
+    this.#renew();
     const { targets } = this;
     const first = this.#next++ % Math.max(1, targets.length);
     const inTurn = [...targets.slice(first), ...targets.slice(0, first)];

@@ -7,6 +7,7 @@
  *    of Gangway.
  */
 import { ServiceError } from '../../../lib/errors.ts';
+import type { Forward } from '../../../protocol/forwarding.ts';
 import type { Clock } from '../../../lib/clock.ts';
 import type { Logger } from '../../../lib/log.ts';
 import type {
@@ -45,8 +46,8 @@ export interface Seen {
   /** Its containers that run; consoles are in the first. */
   running: readonly ContainerView[];
   logs: readonly LogSource[];
-  /** A port of loopback that somebody of ours forwards to its containers; null: none. */
-  forwardedPort: number | null;
+  /** A port of loopback that somebody of ours forwards to those of its containers that listen; null: none. */
+  forward: Forward | null;
 }
 
 /** How long the daemon may take to end or remove something, beside the grace time. */

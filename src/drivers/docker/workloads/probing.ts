@@ -11,8 +11,8 @@ import { type ContainerView, isPortTaken } from './states.ts';
 type Seeing = Pick<DaemonWorkloads<Seen>, 'see' | 'inspect'>;
 
 /**
- * Whether one of its containers listens. The published port does not say: Docker's own proxy takes
- * connections there, whatever runs behind it.
+ * Whether who connects to its port reaches a container that listens. The published port does not say: Docker's
+ * own proxy takes connections there, whatever runs behind it.
  */
 export async function probe(
   workloads: Seeing,
@@ -25,16 +25,22 @@ export async function probe(
     const taken = exit?.reason === 'failed_to_start' && isPortTaken(exit.detail ?? '');
     return taken ? 'foreign' : 'silent';
   }
-  const { known, running, forwardedPort } = seen;
-  const { innerPort } = known;
-  if (innerPort === null) return 'silent';
-  // Who forwards may have found the port taken: then what answers there is somebody else, or nobody.
-  if (forwardedPort !== null && !(await answersAt('127.0.0.1', forwardedPort))) return 'silent';
-  const answers = await Promise.all(running.map((view) => listens(view, innerPort)));
-  return answers.includes(true) ? 'listening' : 'silent';
+  return (await reaches(seen)) ? 'listening' : 'silent';
 }
 
-async function listens(view: ContainerView, port: number): Promise<boolean> {
+async function reaches({ known: { innerPort }, running, forward }: Seen): Promise<boolean> {
+  if (innerPort === null) return false;
+  if (forward !== null) {
+    // Who forwards may have found the port taken: then what answers there is somebody else, or nobody.
+    return forward.targets.length > 0 && (await answersAt('127.0.0.1', forward.port));
+  }
+  // A balancer of the swarm leads to all of them alike, so one that does not listen yet would be reached, too.
+  const answers = await Promise.all(running.map((view) => listens(view, innerPort)));
+  return answers.length > 0 && !answers.includes(false);
+}
+
+/** Whether its program listens, on more than loopback. */
+export async function listens(view: ContainerView, port: number): Promise<boolean> {
   const { Pid: pid } = view.State;
   if (isHere(pid, view.Id)) return listensIn(pid, port);
   for (const { IPAddress: address } of Object.values(view.NetworkSettings.Networks ?? {})) {

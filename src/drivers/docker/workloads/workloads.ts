@@ -171,7 +171,7 @@ export class Workloads extends DaemonWorkloads<Seen> {
           isOver: state.phase === 'ended',
         },
       ],
-      forwardedPort: null,
+      forward: null,
     };
   }
 
