@@ -39,6 +39,18 @@ const settings = z.object({
   compose: text,
   previewBranches: z.array(z.string()),
   autoDeploy: z.boolean(),
+  /** Absent: as by default. */
+  edge: z
+    .object({
+      maintenanceText: text,
+      idleSeconds: z.number(),
+      totalSeconds: z.number().nullable(),
+      maxBodyMb: z.number().nullable(),
+      maxConnections: z.number().nullable(),
+      hsts: z.number().nullable(),
+      accessLog: z.boolean(),
+    })
+    .optional(),
 });
 const variable = z.object({
   key: z.string(),
@@ -62,6 +74,14 @@ function placeOf({ repository, branch, path, watchPaths, submodules }: Readonly<
   return { repository, branch, path, ...optional };
 }
 
+/** Whether the app is in maintenance is no setting: it may be for the restore that it is. */
+function edgeOf({ edge }: Readonly<AppRecord>): Pick<AppJson['settings'], 'edge'> {
+  if (edge === undefined) return {};
+  const { maintenanceText, idleSeconds, totalSeconds, maxBodyMb, maxConnections } = edge;
+  const limits = { idleSeconds, totalSeconds, maxBodyMb, maxConnections };
+  return { edge: { maintenanceText, ...limits, hsts: edge.hsts, accessLog: edge.accessLog } };
+}
+
 /** `env`: with null for the values that the artifact is not to tell. */
 export function writeAppJson(
   app: Readonly<AppRecord>,
@@ -71,7 +91,7 @@ export function writeAppJson(
   const own = { source, build, resources, git: git && placeOf(git), image, compose };
   const json: AppJson = {
     version: 1,
-    settings: { ...own, previewBranches, autoDeploy },
+    settings: { ...own, previewBranches, autoDeploy, ...edgeOf(app) },
     env: env.map(({ key, value, isSecret, targets }) => ({ key, value, isSecret, targets })),
   };
   return Buffer.from(`${JSON.stringify(json, null, 2)}\n`);

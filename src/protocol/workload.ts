@@ -2,6 +2,8 @@
  * Owns workloads as plain data: what is asked for, their state, how they ended, and where they are
  * reached. Drivers and the runner exchange these.
  */
+import type { AppEdgeSettings } from './app-edge-settings.ts';
+
 export interface Resources {
   memoryMb: number | null;
   cpus: number | null;
@@ -193,6 +195,10 @@ export interface EdgeRoute {
   targets: readonly EdgeTarget[];
   /** Also given with targets, for when none of them takes a connection. Absent: not known. */
   vacancy?: Vacancy;
+  /** Whose visitors these are. */
+  app?: { id: string; name: string };
+  /** Absent: as by default. */
+  settings?: AppEdgeSettings;
 }
 
 export interface TerminalSpec {

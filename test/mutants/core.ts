@@ -99,8 +99,8 @@ export const core: readonly Break[] = [
   {
     name: 'the edge keeps its old routes',
     file: 'src/programs/edge/routes.ts',
-    find: '    this.#routes = this.#toMap(routes);\n    this.#refusedAtMs',
-    replace: '    this.#refusedAtMs',
+    find: '    this.#routes = new Map(live);\n',
+    replace: '',
     tests: ['unit/programs/edge/edge.test.ts'],
   },
   {

@@ -16,6 +16,7 @@ import type {
   PreviewSource,
   StoredUpload,
 } from '../../store/records/records.ts';
+import type { AppEdgeSettings } from '../../protocol/app-edge-settings.ts';
 import type { Resources, Workload } from '../../protocol/workload.ts';
 import type { RestoreProtocol } from '../restore/protocol.ts';
 import { type Actor, actorKind } from '../runtime/actor.ts';
@@ -41,6 +42,9 @@ export interface NewApp {
   env: EnvEntry[];
 }
 
+/** Null sets a field back. */
+export type AppEdgePatch = { [K in keyof AppEdgeSettings]?: AppEdgeSettings[K] | null };
+
 /** An absent field stays unchanged. */
 export interface AppPatch {
   name?: string;
@@ -52,6 +56,7 @@ export interface AppPatch {
   compose?: string;
   resources?: Partial<Resources>;
   previewBranches?: string[];
+  edge?: AppEdgePatch;
 }
 
 // A type, not an interface: it has to be assignable to Protocol's index signature.

@@ -1,28 +1,30 @@
 /** Owns the route of one app. It follows from the record alone, so it is the same after a crash. */
+import { isDeepStrictEqual } from 'node:util';
 import type { EdgeRoute, Vacancy } from '../../protocol/workload.ts';
 import type { AppRecord } from '../../store/records/records.ts';
 
 /** Null for an app in trash: its host leads nowhere. */
 export function routeOf(app: AppRecord, hostOf: (slug: string) => string): EdgeRoute | null {
   if (app.deletedAtMs !== null) return null;
+  const { id, name, edge: settings } = app;
   const vacancy = vacancyOf(app);
-  return { host: hostOf(app.slug), targets: targetsOf(app), ...(vacancy && { vacancy }) };
+  return {
+    host: hostOf(app.slug),
+    targets: targetsOf(app),
+    app: { id, name },
+    ...(vacancy && { vacancy }),
+    ...(settings && { settings }),
+  };
 }
 
 export function isSameRoute(a: EdgeRoute | null, b: EdgeRoute | null): boolean {
-  if (a === null || b === null) return a === b;
-  return a.vacancy === b.vacancy && isSameTargets(a, b);
+  return isDeepStrictEqual(a, b);
 }
 
-export function isSameTargets(a: EdgeRoute, b: EdgeRoute): boolean {
-  const others = b.targets;
-  return (
-    a.targets.length === others.length &&
-    a.targets.every(
-      ({ host, port, workload }, i) =>
-        host === others[i]?.host && port === others[i].port && workload === others[i].workload,
-    )
-  );
+/** Whether they differ in what pages say at most. */
+export function isSameButForWords(a: EdgeRoute, b: EdgeRoute): boolean {
+  const without = { vacancy: undefined, app: undefined };
+  return isDeepStrictEqual({ ...a, ...without }, { ...b, ...without });
 }
 
 function targetsOf({ run: { live } }: AppRecord): EdgeRoute['targets'] {

@@ -11,7 +11,7 @@ import { tables } from '../../store/records/tables.ts';
 import { actorKind } from '../runtime/actor.ts';
 import type { Actor, ActorContext, ActorDefinition } from '../runtime/actor.ts';
 import type { WorkloadDeps } from '../workload/deps.ts';
-import { isSameRoute, isSameTargets, routeOf } from './app-route.ts';
+import { isSameButForWords, isSameRoute, routeOf } from './app-route.ts';
 
 export type EdgeProtocol = {
   /** Sends all routes to the edge; requested at start and when the driver connects again. */
@@ -91,9 +91,10 @@ class Edge {
     if (route === null) this.#routes.delete(appId);
     else this.#routes.set(appId, route);
     if (isSameRoute(before, route) && !route?.targets.length) return true;
-    const nowhere = { host: '', targets: [] };
     const isAboutWords =
-      route !== null && !isSameRoute(before, route) && isSameTargets(before ?? nowhere, route);
+      route !== null &&
+      !isSameRoute(before, route) &&
+      isSameButForWords(before ?? { ...route, targets: [] }, route);
     if (!isAboutWords) return this.#send();
     if (this.#cancelNext === null) this.#sendIn(gatherMs);
     return true;

@@ -1,5 +1,10 @@
 /** Owns what changes an app in the schema: making, configuring, deleting, running, its deploy hook. */
-import { appActor, type AppPatch, type NewApp } from '../../actors/app/protocol.ts';
+import {
+  appActor,
+  type AppEdgePatch,
+  type AppPatch,
+  type NewApp,
+} from '../../actors/app/protocol.ts';
 import { teamActor } from '../../actors/team/protocol.ts';
 import { assertMayMove } from '../../auth/rights/moves.ts';
 import { ServiceError } from '../../lib/errors.ts';
@@ -45,6 +50,20 @@ export const ResourcesInput = builder.inputType('ResourcesInput', {
     cpus: t.float(),
     pids: t.int(),
     replicas: t.int(),
+  }),
+});
+
+const EdgeSettingsInput = builder.inputType('EdgeSettingsInput', {
+  description: 'What is absent stays; null sets back.',
+  fields: (t) => ({
+    maintenance: t.boolean(),
+    maintenanceText: t.string(),
+    idleSeconds: t.int(),
+    totalSeconds: t.int(),
+    maxBodyMb: t.int(),
+    maxConnections: t.int(),
+    hsts: t.int(),
+    accessLog: t.boolean(),
   }),
 });
 
@@ -113,13 +132,15 @@ builder.mutationFields((t) => ({
         compose: t.arg.string(),
         resources: t.arg({ type: ResourcesInput }),
         previewBranches: t.arg.stringList(),
+        edge: t.arg({ type: EdgeSettingsInput }),
       },
-      resolve: (app, { id, folderId, git, build, resources, ...plain }, context) => {
+      resolve: (app, { id, folderId, git, build, resources, edge, ...plain }, context) => {
         const patch: AppPatch = toPatch<Omit<AppPatch, 'folderId'>>(dropNulls(plain));
         if (folderId !== undefined) patch.folderId = targetFolder(context, app, folderId);
         if (git) patch.git = toGit(git);
         if (build) patch.build = toPatch<BuildConfig>(build);
         if (resources) patch.resources = toPatch<Resources>(resources);
+        if (edge) patch.edge = toPatch<AppEdgePatch>(edge);
         if (patch.folderId === undefined) {
           return askActor(context, appActor.at(id), { type: 'update', patch });
         }

@@ -9,6 +9,7 @@ import type {
   GitSource,
   StoredUpload,
 } from '../../store/records/records.ts';
+import type { AppEdgeSettings } from '../../protocol/app-edge-settings.ts';
 import type { Resources } from '../../protocol/workload.ts';
 import { builder } from './builder.ts';
 import { LineDecoder } from './logs.ts';
@@ -65,6 +66,41 @@ export const BuildConfigType = builder.objectRef<BuildConfig>('BuildConfig').imp
     nodeVersion: t.exposeString('nodeVersion', { nullable: true }),
     port: t.exposeInt('port', { nullable: true }),
     healthPath: t.exposeString('healthPath', { nullable: true }),
+  }),
+});
+
+export const EdgeSettingsType = builder.objectRef<AppEdgeSettings>('EdgeSettings').implement({
+  description: "How the edge treats the app's visitors.",
+  fields: (t) => ({
+    maintenance: t.exposeBoolean('maintenance', {
+      description: "Whether visitors get a page with 503 in the app's place.",
+    }),
+    maintenanceText: t.exposeString('maintenanceText', {
+      nullable: true,
+      description: 'What that page says.',
+    }),
+    idleSeconds: t.exposeInt('idleSeconds', {
+      description: 'How long app or visitor may be silent within a request or on a WebSocket.',
+    }),
+    totalSeconds: t.exposeInt('totalSeconds', {
+      nullable: true,
+      description: 'How long a request may take in all; null: as long as it goes on.',
+    }),
+    maxBodyMb: t.exposeInt('maxBodyMb', {
+      nullable: true,
+      description: "The most MiB of a request's body, 413 beyond; null: any.",
+    }),
+    maxConnections: t.exposeInt('maxConnections', {
+      nullable: true,
+      description: 'The most requests and WebSockets at once, 503 beyond; null: any.',
+    }),
+    hsts: t.exposeInt('hsts', {
+      nullable: true,
+      description: 'Seconds that Strict-Transport-Security tells over HTTPS; null: it is not sent.',
+    }),
+    accessLog: t.exposeBoolean('accessLog', {
+      description: "Whether each request is a line of the app's log.",
+    }),
   }),
 });
 

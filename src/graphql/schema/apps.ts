@@ -1,6 +1,7 @@
 /** Owns apps in the schema. */
 import { seenNodes, seesWhole } from '../../auth/rights/authorize.ts';
 import { ServiceError } from '../../lib/errors.ts';
+import { edgeSettingsOf } from '../../protocol/app-edge-settings.ts';
 import type { AppRecord } from '../../store/records/records.ts';
 import { tables } from '../../store/records/tables.ts';
 import { findApp, findAppBySlug, requireTeam, seenFolderId } from '../access.ts';
@@ -12,6 +13,7 @@ import {
   BuildConfigType,
   ContainerType,
   type ContainerView,
+  EdgeSettingsType,
   ExitType,
   GitSourceType,
   ResourcesType,
@@ -54,6 +56,7 @@ export const AppType = builder.objectRef<Readonly<AppRecord>>('App').implement({
     compose: t.exposeString('compose', { nullable: true }),
     build: t.expose('build', { type: BuildConfigType }),
     resources: t.expose('resources', { type: ResourcesType }),
+    edge: t.field({ type: EdgeSettingsType, resolve: ({ edge }) => edgeSettingsOf(edge) }),
     previewBranches: t.exposeStringList('previewBranches'),
     deployHookEnabled: t.exposeBoolean('deployHookEnabled'),
     autoDeploy: t.exposeBoolean('autoDeploy'),

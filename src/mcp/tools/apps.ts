@@ -46,6 +46,7 @@ const readTools: readonly DocumentTool[] = [
       git { repository branch path }
       build { buildCommand startCommand outputDir dockerfile port healthPath nodeVersion }
       resources { memoryMb cpus pids replicas }
+      edge { maintenance idleSeconds totalSeconds maxBodyMb maxConnections hsts accessLog }
       containers { name state startedAt } restarts lastExit { at code signal reason }
       latestDeployment { id status trigger commitSha error createdAt finishedAt } } }`,
     variables: withAppId(),

@@ -11,12 +11,19 @@ import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { ProxyServer } from 'httpxy';
 
-import type { Target, Tenants } from '../../protocol/edge-messages.ts';
+import type { Tenants } from '../../protocol/edge-messages.ts';
 import type { Logger } from '../../lib/log.ts';
 import { boundInterim, isPassable } from './app-answers.ts';
 import { exchange } from './exchange.ts';
 import { loadProxyServer } from './lean-http.ts';
-import { type Notice, noticeOf, rawNotice, sendNotice, vacancyNotice } from './pages.ts';
+import {
+  maintenanceNotice,
+  type Notice,
+  noticeOf,
+  rawNotice,
+  sendNotice,
+  vacancyNotice,
+} from './pages.ts';
 import {
   hasBody,
   isWebSocketUpgrade,
@@ -25,7 +32,7 @@ import {
   requestHead,
   upgradeHead,
 } from './request-head.ts';
-import type { Routes } from './routes.ts';
+import type { LiveRoute, Routes } from './routes.ts';
 import { RequestTurns } from './request-turns.ts';
 import { SingleAgent, Upstreams } from './upstreams.ts';
 
@@ -65,7 +72,8 @@ export class Forwarder {
       sendNotice(res, found.notice);
       return;
     }
-    const { targets, host } = found;
+    const { route } = found;
+    const targets = this.#routes.balancer.order(route.targets);
     const keeps = keepsConnection(req) && !this.#isDraining;
     const head = requestHead(req);
     let taken = false;
@@ -78,18 +86,22 @@ export class Forwarder {
         if (res.destroyed) return;
       }
       const agent = this.#upstreams.agentOf(target);
+      const { balancer } = this.#routes;
+      balancer.begin(target);
       const failure = await exchange(req, res, { target, agent, head, keepsConnection: keeps });
+      balancer.end(target);
+      if (!failure || failure.outgoing) balancer.noteTaken(target);
       if (!failure) return;
       if (res.headersSent || res.destroyed) break;
       const { error, outgoing } = failure;
       // Without `outgoing` there was no connection, so nothing of the request was sent.
-      if (!outgoing) this.#routes.noteRefused(target);
+      if (!outgoing) balancer.noteRefused(target);
       taken ||= outgoing !== undefined;
       const again = outgoing ? isRepeatable(req, outgoing) : tries + 1 < targets.length;
       this.#logger.debug({ port: target.port, err: error, again }, 'edge_request_failed');
       if (!again) break;
     }
-    sendNotice(res, taken ? noticeOf(502) : this.#refusal(host));
+    sendNotice(res, taken ? noticeOf(502) : refusal(route));
   }
 
   async upgrade(req: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
@@ -99,10 +111,10 @@ export class Forwarder {
       socket.end(rawNotice(req, found.notice));
       return;
     }
-    const upstream = await this.#connectFirst(found.targets);
+    const upstream = await this.#connectFirst(found.route);
     if (!upstream || socket.destroyed) {
       upstream?.destroy();
-      socket.end(rawNotice(req, this.#refusal(found.host)));
+      socket.end(rawNotice(req, refusal(found.route)));
       return;
     }
     socket.once('close', () => upstream.destroy());
@@ -129,39 +141,37 @@ export class Forwarder {
   }
 
   /** Where the request may go, or the answer in its place. */
-  #resolve(
-    req: IncomingMessage,
-  ): { host: string; targets: readonly Target[] } | { notice: Notice } {
+  #resolve(req: IncomingMessage): { route: LiveRoute } | { notice: Notice } {
     const host = readHost(req);
     const target = req.url ?? '';
     // The absolute form names a second host; apps and edge could believe different ones.
     if (host === undefined || !(target.startsWith('/') || target === '*')) {
       return { notice: noticeOf(400) };
     }
-    const targets = this.#routes.targetsOf(host);
-    if (!targets) return { notice: noticeOf(404) };
-    if (targets.length > 0) return { host, targets };
-    return { notice: vacancyNotice(this.#routes.vacancyOf(host)) };
+    const route = this.#routes.find(host);
+    if (!route) return { notice: noticeOf(404) };
+    const { maintenance, maintenanceText } = route.settings;
+    if (maintenance) return { notice: maintenanceNotice(maintenanceText) };
+    return route.targets.length > 0 ? { route } : { notice: vacancyNotice(route.vacancy) };
   }
 
-  /** The answer when no target took a connection. The reason may be known. */
-  #refusal(host: string): Notice {
-    const vacancy = this.#routes.vacancyOf(host);
-    return vacancy === undefined ? noticeOf(502) : vacancyNotice(vacancy);
-  }
-
-  async #connectFirst(targets: readonly Target[]): Promise<Socket | undefined> {
-    for (const target of targets.slice(0, triesMax)) {
+  async #connectFirst({ targets }: LiveRoute): Promise<Socket | undefined> {
+    for (const target of this.#routes.balancer.order(targets).slice(0, triesMax)) {
       await this.#turns.wait(target);
       try {
         return await this.#upstreams.connect(target);
       } catch (error) {
-        this.#routes.noteRefused(target);
+        this.#routes.balancer.noteRefused(target);
         this.#logger.debug({ port: target.port, err: error }, 'edge_connect_failed');
       }
     }
     return undefined;
   }
+}
+
+/** The answer when no target took a connection. The reason may be known. */
+function refusal({ vacancy }: LiveRoute): Notice {
+  return vacancy === undefined ? noticeOf(502) : vacancyNotice(vacancy);
 }
 
 /** Answers in the app's place when that fails, or answers what cannot be passed on, to an upgrade. */

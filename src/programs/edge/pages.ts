@@ -45,6 +45,7 @@ const vacancies: Readonly<Record<Vacancy, { sentence: string; retryAfterS: numbe
 };
 
 const retryAfterS = 2;
+const maintenanceRetryS = 60;
 
 export function noticeOf(status: EdgeStatus): Notice {
   const after = status >= 500 ? retryAfterS : null;
@@ -57,6 +58,12 @@ export function vacancyNotice(vacancy: Vacancy | undefined): Notice {
   // A runner of another version may have stored a reason that this version does not know.
   const known = vacancy !== undefined && Object.hasOwn(vacancies, vacancy);
   return { ...noticeOf(503), ...(known && vacancies[vacancy]) };
+}
+
+/** The answer while the app's team works on it. `text`: what it wants to say. */
+export function maintenanceNotice(text: string | null): Notice {
+  const sentence = text ?? 'This app is being maintained. Try again later.';
+  return { ...noticeOf(503), sentence, retryAfterS: maintenanceRetryS };
 }
 
 /** Answers in the app's place. Closes the connection when an answer was begun already, and is not whole. */
@@ -129,9 +136,13 @@ function contentOf(req: IncomingMessage, notice: Notice): { type: string; body: 
   const page =
     '<!doctype html><html lang="en"><meta charset="utf-8">' +
     '<meta name="viewport" content="width=device-width">' +
-    `<title>${title}</title><h1>${title}</h1><p>${sentence}</p>` +
+    `<title>${title}</title><h1>${title}</h1><p>${escaped(sentence)}</p>` +
     `<p><small>Request ${requestId}</small></p></html>\n`;
   return { type: 'text/html', body: Buffer.from(page) };
+}
+
+function escaped(text: string): string {
+  return text.replace(/[&<>"']/g, (sign) => `&#${String(sign.charCodeAt(0))};`);
 }
 
 function titleOf({ status }: Notice): string {

@@ -1,87 +1,77 @@
 /**
  * Owns which host goes where: the latest routes.
  *
- * 1. A route's targets take turns. A target that just refused a connection comes last for a while.
+ * 1. Of a route's targets the one with the fewest requests under way comes first (`lib/balancer.ts`).
  * 2. New routes apply to the next request. A request under way stays with its target.
  */
 import type { Target } from '../../protocol/edge-messages.ts';
+import { type AppEdgeSettings, edgeSettingsOf } from '../../protocol/app-edge-settings.ts';
 import type { EdgeRoute, Vacancy } from '../../protocol/workload.ts';
+import { Balancer } from '../../lib/balancer.ts';
 import type { Clock } from '../../lib/clock.ts';
 
-interface LiveRoute {
-  targets: readonly Target[];
-  vacancy: Vacancy | undefined;
-  next: number;
+export interface LiveRoute {
+  readonly targets: readonly Target[];
+  readonly vacancy: Vacancy | undefined;
+  readonly app: EdgeRoute['app'];
+  readonly settings: Readonly<AppEdgeSettings>;
+  readonly load: Load;
 }
 
-/** How long a target that refused is tried after the others. */
-const refusedMs = 2000;
+/** What is under way to one app, over all its hosts. */
+export interface Load {
+  underWay: number;
+}
 
 export class Routes {
-  readonly #clock: Clock;
+  readonly balancer: Balancer<Target>;
   #routes: ReadonlyMap<string, LiveRoute> = new Map();
   /** Every target of a route once, the same one as long as routes lead there. */
   #targets: ReadonlyMap<string, Target> = new Map();
-  readonly #refusedAtMs = new Map<string, number>();
+  #loads: ReadonlyMap<string, Load> = new Map();
 
   constructor(clock: Clock) {
-    this.#clock = clock;
+    this.balancer = new Balancer(clock);
   }
 
   replace(routes: readonly EdgeRoute[]): void {
-    this.#routes = this.#toMap(routes);
-    this.#refusedAtMs.clear();
+    const targets = keeping(this.#targets);
+    const loads = keeping(this.#loads);
+    const live = routes.map((route): [string, LiveRoute] => [
+      route.host,
+      {
+        targets: route.targets.map((target) => targets.of(keyOf(target), () => target)),
+        vacancy: route.vacancy,
+        app: route.app,
+        settings: edgeSettingsOf(route.settings),
+        load: loads.of(route.app?.id ?? route.host, () => ({ underWay: 0 })),
+      },
+    ]);
+    this.#routes = new Map(live);
+    this.#targets = targets.kept;
+    this.#loads = loads.kept;
   }
 
-  /** Targets in the order to try; undefined for a host that is no app's. */
-  targetsOf(host: string): readonly Target[] | undefined {
-    const route = this.#routes.get(host);
-    if (!route) return undefined;
-    const { targets } = route;
-    if (targets.length < 2) return targets;
-    route.next = (route.next + 1) % targets.length;
-    const turned = [...targets.slice(route.next), ...targets.slice(0, route.next)];
-    const refused = turned.filter((target) => this.#refusedLately(target));
-    return refused.length === 0
-      ? turned
-      : [...turned.filter((target) => !refused.includes(target)), ...refused];
+  /** Undefined for a host that is no app's. */
+  find(host: string): LiveRoute | undefined {
+    return this.#routes.get(host);
   }
 
   /** Whether a route leads there still. */
   has(target: Target): boolean {
     return this.#targets.get(keyOf(target)) === target;
   }
+}
 
-  /** Why no target takes a connection; undefined when that is not known. */
-  vacancyOf(host: string): Vacancy | undefined {
-    return this.#routes.get(host)?.vacancy;
-  }
-
-  noteRefused(target: Target): void {
-    this.#refusedAtMs.set(keyOf(target), this.#clock.now());
-  }
-
-  #toMap(routes: readonly EdgeRoute[]): ReadonlyMap<string, LiveRoute> {
-    const known = this.#targets;
-    const all = new Map<string, Target>();
-    const only = (target: Target): Target => {
-      const key = keyOf(target);
-      const one = all.get(key) ?? known.get(key) ?? target;
-      all.set(key, one);
-      return one;
-    };
-    const live = routes.map(({ host, targets, vacancy }): [string, LiveRoute] => [
-      host,
-      { targets: targets.map((target) => only(target)), vacancy, next: -1 },
-    ]);
-    this.#targets = all;
-    return new Map(live);
-  }
-
-  #refusedLately(target: Target): boolean {
-    const atMs = this.#refusedAtMs.get(keyOf(target));
-    return atMs !== undefined && this.#clock.now() - atMs < refusedMs;
-  }
+/** The next of a map of things: those that are used again are the same. */
+function keeping<T>(known: ReadonlyMap<string, T>) {
+  const kept = new Map<string, T>();
+  const of = (key: string, make: () => T): T => {
+    const one = kept.get(key) ?? known.get(key) ?? make();
+    kept.set(key, one);
+    return one;
+  };
+  return { kept, of };
 }
 
 function keyOf({ host, port, workload = '' }: Target): string {

@@ -1,4 +1,5 @@
 /** Owns the shapes of what is stored of apps: their settings, variables, deployments and what runs. */
+import type { AppEdgeSettings } from '../../protocol/app-edge-settings.ts';
 import type { Resources } from '../../protocol/workload.ts';
 
 export type DeploySource = 'UPLOAD' | 'GIT' | 'IMAGE' | 'COMPOSE';
@@ -69,6 +70,8 @@ export interface AppRecord {
   updatedAtMs: number;
   /** In trash since; null when it is not. */
   deletedAtMs: number | null;
+  /** How the edge treats its visitors; absent: as by default. */
+  edge?: AppEdgeSettings;
   /** What it is a preview of; absent: it is an app of its own. */
   previewOf?: PreviewSource;
 }

@@ -192,13 +192,13 @@ describe('operations', () => {
       'mutation { updateApp(id: "app_2", folderId: null, build: { startCommand: null, port: 1 }) { id } }',
     );
     await run(
-      'mutation { updateApp(id: "app_2", folderId: "fld_1", autoDeploy: false, name: null) { id } }',
+      'mutation { updateApp(id: "app_2", folderId: "fld_1", edge: { hsts: null }, autoDeploy: false, name: null) { id } }',
     );
     assert.deepEqual(
       sent.map(({ message }) => message['patch']),
       [
         { folderId: null, build: { startCommand: null, port: 1 } },
-        { folderId: 'fld_1', autoDeploy: false },
+        { folderId: 'fld_1', autoDeploy: false, edge: { hsts: null } },
       ],
     );
   });

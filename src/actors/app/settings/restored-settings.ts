@@ -49,8 +49,8 @@ async function tried(
 
 function patchOf(core: AppCore, settings: AppJson['settings']): AppPatch {
   const { source, git } = core.require();
-  const { build, resources, previewBranches, autoDeploy } = settings;
-  const patch: AppPatch = { build, resources, previewBranches, autoDeploy };
+  const { build, resources, previewBranches, autoDeploy, edge } = settings;
+  const patch: AppPatch = { build, resources, previewBranches, autoDeploy, ...(edge && { edge }) };
   // What an app of another source is made of says nothing to this one.
   if (settings.source !== source) return patch;
   if (source === 'IMAGE' && settings.image !== null) patch.image = settings.image;

@@ -7,9 +7,11 @@ import { tables } from '../../../store/records/tables.ts';
 import { WorkFailed } from '../../workload/work-failed.ts';
 import type { AppCore } from '../core.ts';
 import { localServerId } from '../../workload/deps.ts';
+import { edgeSettingsOf } from '../../../protocol/app-edge-settings.ts';
 import { newHookToken } from '../deploying/hook-token.ts';
 import { type AppPatch, type Handlers, type NewApp } from '../protocol.ts';
 import { checkSourceRuns } from '../deploying/runtime-fit.ts';
+import { checkEdge } from './edge.ts';
 import { labelMax, slugAttempt, slugOf } from './slug.ts';
 import {
   bad,
@@ -139,6 +141,7 @@ function checkPatch(core: AppCore, app: AppRecord, patch: AppPatch): Partial<App
     ...(patch.resources !== undefined && {
       resources: checkResources(app.resources, patch.resources, replicasMaxOf(core.deps.driver)),
     }),
+    ...(patch.edge !== undefined && { edge: checkEdge(edgeSettingsOf(app.edge), patch.edge) }),
     ...(patch.previewBranches !== undefined && {
       previewBranches: checkPreviewBranches(patch.previewBranches),
     }),

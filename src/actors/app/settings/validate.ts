@@ -224,7 +224,7 @@ function checkBranch(field: string, branch: string): string {
 }
 
 /** Null for no text, or only blanks. */
-function checkText(text: string | null, allowed: RegExp, sentence: string): string | null {
+export function checkText(text: string | null, allowed: RegExp, sentence: string): string | null {
   const trimmed = text?.trim() ?? '';
   if (trimmed === '') return null;
   if (allowed.test(trimmed)) return trimmed;
@@ -245,7 +245,7 @@ function checkRelativePath(field: string, path: string | null): string | null {
   return trimmed;
 }
 
-function checkInteger<T extends number | null>(
+export function checkInteger<T extends number | null>(
   field: string,
   value: T,
   min: number,

@@ -4,9 +4,11 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { gzipSync } from 'node:zlib';
+import type { AppEdgePatch } from '../../../../src/actors/app/protocol.ts';
 import type { RestoreRights } from '../../../../src/actors/restore/protocol.ts';
 import { writeAppJson } from '../../../../src/backups/app-json.ts';
 import { tarEnd, tarHeaders, type TarEntry } from '../../../../src/backups/tar/tar-header.ts';
+import { defaultEdgeSettings } from '../../../../src/protocol/app-edge-settings.ts';
 import { ServiceError } from '../../../../src/lib/errors.ts';
 import type { RestoreRunRecord } from '../../../../src/store/records/records.ts';
 import { tables } from '../../../../src/store/records/tables.ts';
@@ -165,6 +167,16 @@ describe('restores of an app', () => {
     assert.deepEqual([place.app(appId).autoDeploy, env()], [false, { TONE: 'kind' }]);
     await ended(await begin(wish, { configure: false, env: true, upload: false }));
     assert.deepEqual(env(), { TONE: 'rude' });
+  });
+
+  it('bring back how the edge treats visitors, and leave the maintenance as it is', async () => {
+    const update = (edge: AppEdgePatch) => place.ask(appId, { type: 'update', patch: { edge } });
+    await update({ maintenance: true, totalSeconds: 30 });
+    const artifact = forged(() => undefined);
+    await update({ maintenance: false, totalSeconds: null, idleSeconds: 5 });
+    await ended(await begin(artifact, { configure: true, env: false, upload: false }));
+    assert.deepEqual(place.app(appId).edge, { ...defaultEdgeSettings, totalSeconds: 30 });
+    await eventually('the route', () => place.driver.routes[0]?.settings?.totalSeconds === 30);
   });
 
   it('take nothing of a forged app.json that its rights do not reach', async () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { isSameRoute, routeOf } from '../../../../src/actors/edge/app-route.ts';
+import { isSameButForWords, isSameRoute, routeOf } from '../../../../src/actors/edge/app-route.ts';
+import { defaultEdgeSettings } from '../../../../src/protocol/app-edge-settings.ts';
 import type { AppRecord } from '../../../../src/store/records/records.ts';
 
 const live = { host: '::1', port: 4, workloadId: 'dpl-1' };
@@ -10,6 +11,8 @@ const lost = { liveDeploymentId: 'dpl', desired: 'running', status: 'error' };
 
 function routed(patch: object, run: object = {}) {
   const app = {
+    id: 'app_1',
+    name: 'Shop',
     slug: 'a',
     deletedAtMs: null,
     liveDeploymentId: null,
@@ -47,6 +50,13 @@ describe('routeOf()', () => {
     assert.deepEqual(routed(lost, elsewhere)?.targets, [{ ...target, port: 9 }]);
   });
 
+  it('names the app, and carries what it wants of the edge', () => {
+    assert.deepEqual(routed(lost)?.app, { id: 'app_1', name: 'Shop' });
+    assert.ok(!('settings' in (routed(lost) ?? {})));
+    const edge = { ...defaultEdgeSettings, maintenance: true };
+    assert.deepEqual(routed({ ...lost, edge })?.settings, edge);
+  });
+
   it('is null for an app in trash', () => {
     assert.equal(routed({ ...stopped, deletedAtMs: 1 }), null);
   });
@@ -59,5 +69,19 @@ describe('isSameRoute()', () => {
     assert.ok(!isSameRoute(null, routed(stopped)));
     assert.ok(!isSameRoute(routed({}), routed(stopped)));
     assert.ok(!isSameRoute(routed(lost, { live }), routed(lost)));
+    assert.ok(!isSameRoute(routed({}), routed({ edge: defaultEdgeSettings })));
+  });
+});
+
+describe('isSameButForWords()', () => {
+  const same = (one: object, other: object): boolean => {
+    const [a, b] = [routed(one), routed(other)];
+    return a !== null && b !== null && isSameButForWords(a, b);
+  };
+
+  it('holds for another reason and another name alone', () => {
+    assert.ok(same({ name: 'Store' }, stopped));
+    assert.ok(!same({}, { edge: { ...defaultEdgeSettings, totalSeconds: 1 } }));
+    assert.ok(!same({}, { slug: 'b' }));
   });
 });

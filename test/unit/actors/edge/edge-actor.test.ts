@@ -24,6 +24,7 @@ function setUp(apps: Partial<AppRecord>[], driver = new ScriptedDriver()) {
   const clock = new ManualClock();
   const logger = recordingLogger();
   const base = {
+    name: 'Shop',
     deletedAtMs: null,
     serverId: 'srv',
     uid: 0,
@@ -54,8 +55,12 @@ describe('the edge actor', () => {
     ]);
     await runtime.ask(edge, { type: 'sync' });
     assert.deepEqual(driver.routes, [
-      { host: 'a.test', targets: [{ host: '::1', port: 4, workload: 'dpl-1' }] },
-      { host: 'b.test', targets: [], vacancy: 'not_deployed' },
+      {
+        host: 'a.test',
+        targets: [{ host: '::1', port: 4, workload: 'dpl-1' }],
+        app: { id: 'a', name: 'Shop' },
+      },
+      { host: 'b.test', targets: [], vacancy: 'not_deployed', app: { id: 'b', name: 'Shop' } },
     ]);
     const targets = [{ host: '127.0.0.1', port: 9 }];
     await runtime.ask(edge, { type: 'route', appId: 'b', route: { host: 'b.test', targets } });
@@ -69,7 +74,8 @@ describe('the edge actor', () => {
     const { driver, runtime, edge, clock } = setUp([{ id: 'a', slug: 'a' }]);
     await runtime.ask(edge, { type: 'sync' });
     const say = (appId: string, vacancy: Vacancy): Promise<boolean> => {
-      const route = { host: `${appId}.test`, targets: [], vacancy };
+      const app = { id: appId, name: 'Shop' };
+      const route = { host: `${appId}.test`, targets: [], vacancy, app };
       return runtime.ask(edge, { type: 'route', appId, route });
     };
     await say('a', 'not_deployed');

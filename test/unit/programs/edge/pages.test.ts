@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 
 import { acceptsHtml } from '../../../../src/programs/edge/pages.ts';
+import { defaultEdgeSettings } from '../../../../src/protocol/app-edge-settings.ts';
 import type { Vacancy } from '../../../../src/protocol/workload.ts';
 import { EdgePlace } from '../../../support/edge-place.ts';
 import { freePort } from '../../../support/ports.ts';
@@ -50,6 +51,27 @@ describe('pages of the edge', () => {
     assert.equal(body, `This app is stopped.\nRequest ${String(headers['x-request-id'])}\n`);
     const head = await place.ask({ method: 'HEAD' });
     assert.deepEqual([head.status, head.body], [503, '']);
+  });
+
+  it('stand in the place of an app that is maintained, and say what its team says', async () => {
+    const { port } = await place.app((_req, res) => res.end('app'));
+    const maintained = (maintenanceText: string | null): void => {
+      const settings = { ...defaultEdgeSettings, maintenance: true, maintenanceText };
+      const targets = [{ host: '127.0.0.1', port }];
+      place.edge.setRoutes([{ host: 'a.localhost', targets, settings }]);
+    };
+    maintained(null);
+    const { status, headers, body } = await place.ask();
+    assert.equal(status, 503);
+    assert.match(body, /is being maintained/);
+    assert.equal(headers['retry-after'], '60');
+    maintained('Back <b>soon</b> & "new"');
+    const told = await place.ask();
+    assert.ok(told.body.includes('Back &#60;b&#62;soon&#60;/b&#62; &#38; &#34;new&#34;'));
+    const plain = await place.ask({ headers: { accept: 'text/plain' } });
+    assert.ok(plain.body.startsWith('Back <b>soon</b> & "new"\n'));
+    place.routeTo(port);
+    assert.equal((await place.ask()).body, 'app');
   });
 
   it('say of an app that ended that it is restarted, as long as it refuses', async () => {
