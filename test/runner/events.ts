@@ -14,19 +14,26 @@ export interface Judgement {
   failed: () => void;
 }
 
+export interface Files {
+  /** All of the run, by their paths. */
+  files: ReadonlySet<string>;
+  /** What those said that failed and then ran again. */
+  before: ReadonlyMap<string, readonly TestEvent[]>;
+}
+
 /** The first of the closing lines. */
 const closing = /^tests \d+$/;
 
 export async function* withReport(
   events: AsyncIterable<TestEvent>,
-  files: ReadonlySet<string>,
+  { files, before }: Files,
   judgement: Judgement,
 ): AsyncGenerator<TestEvent, void> {
   const report = new Report(files);
   for await (const event of events) {
     if (event.type === 'test:diagnostic' && closing.test(event.data.message)) {
       report.end();
-      for (const line of await report.lines(judgement.mayNotSkip)) yield comment(line);
+      for (const line of await report.lines(before, judgement.mayNotSkip)) yield comment(line);
     }
     report.take(event);
     yield event;
@@ -37,6 +44,17 @@ export async function* withReport(
 function comment(message: string): TestEvent {
   return { type: 'test:diagnostic', data: { nesting: 0, message } as never };
 }
+
+/** What a file says; all else comes in the order of time, not of files. */
+const inOrder: ReadonlySet<TestEvent['type']> = new Set([
+  'test:start',
+  'test:pass',
+  'test:fail',
+  'test:diagnostic',
+  'test:plan',
+  'test:stdout',
+  'test:stderr',
+]);
 
 class Report {
   readonly #files: ReadonlySet<string>;
@@ -62,27 +80,15 @@ class Report {
   }
 
   take(event: TestEvent): void {
-    switch (event.type) {
-      case 'test:start':
-        this.#suites.length = event.data.nesting;
-        this.#suites.push(event.data.name);
-        break;
-      case 'test:pass':
-        this.#takeSkip(event.data);
-        break;
-      case 'test:fail':
-      case 'test:diagnostic':
-      case 'test:plan':
-      case 'test:stdout':
-      case 'test:stderr':
-        break;
-      case 'test:summary':
-        if (event.data.file === undefined) this.#isGood &&= event.data.success;
-        else this.#endFile(event.data.file);
-        return;
-      default:
-        // In the order of time, not of files.
-        return;
+    if (event.type === 'test:summary') {
+      if (event.data.file === undefined) this.#isGood &&= event.data.success;
+      else this.#endFile(event.data.file);
+    }
+    if (!inOrder.has(event.type)) return;
+    if (event.type === 'test:pass') this.#takeSkip(event.data);
+    if (event.type === 'test:start') {
+      this.#suites.length = event.data.nesting;
+      this.#suites.push(event.data.name);
     }
     this.#events.push(event);
     // A file that could not be loaded, or ended badly, is reported as a test of its name.
@@ -118,18 +124,19 @@ class Report {
     this.#skipped = [];
   }
 
-  async lines(mayNotSkip: boolean): Promise<string[]> {
+  async lines(before: Files['before'], mayNotSkip: boolean): Promise<string[]> {
     const lines: string[] = [];
+    const names = new Map([...before].map(([file, said]) => [relative(process.cwd(), file), said]));
     for (const [file, events] of this.#failed) {
-      lines.push(`Failed: ${file}. All it said:`);
-      for await (const text of tap(from(events))) {
-        lines.push(
-          ...text
-            .trimEnd()
-            .split('\n')
-            .map((line) => `  ${line}`),
-        );
-      }
+      const first = names.get(file);
+      if (first !== undefined)
+        lines.push(`Failed: ${file}. All it said:`, ...(await textOf(first)));
+      const again = first === undefined ? '' : ', again and alone';
+      lines.push(`Failed${again}: ${file}. All it said:`, ...(await textOf(events)));
+    }
+    for (const [file, said] of names) {
+      if (this.#failed.has(file)) continue;
+      lines.push(`Passed only alone: ${file}. All it said beside others:`, ...(await textOf(said)));
     }
     if (this.#notTried.isEmpty) return lines;
     const what = `${testsOf(this.#skippedTests)} not tried`;
@@ -141,6 +148,14 @@ class Report {
     );
     return lines;
   }
+}
+
+/** Its lines, indented. */
+async function textOf(events: readonly TestEvent[]): Promise<string[]> {
+  const said = events.filter(({ type }) => inOrder.has(type));
+  const lines: string[] = [];
+  for await (const text of tap(from(said))) lines.push(...text.trimEnd().split('\n'));
+  return lines.map((line) => `  ${line}`);
 }
 
 async function* from(events: readonly TestEvent[]): AsyncGenerator<TestEvent, void> {

@@ -4,6 +4,7 @@
  * 1. Files that wait for daemons run one at a time, beside the others: they leave the cores to those.
  * 2. What a file says comes in one piece, whatever runs beside it.
  * 3. The closing lines are those of all files together.
+ * 4. Where it is wanted, files that failed run once more at the end, each alone: then that counts.
  */
 import { basename } from 'node:path';
 import { PassThrough } from 'node:stream';
@@ -19,56 +20,81 @@ export interface LaneOptions {
   execArgv: readonly string[];
   /** Told when a file ended. */
   ended: () => void;
+  /** Told what a file said that failed and is run again, which is nowhere else then; without it none is. */
+  setAside?: (file: string, said: readonly TestEvent[]) => void;
 }
 
 type Summary = Extract<TestEvent, { type: 'test:summary' }>['data'];
 
+/** When more files fail, the machine's load is not why. */
+const againMax = 10;
 const waiting = /^(docker|swarm|container|database-container)/;
 const closing = /^(tests|suites|pass|fail|cancelled|skipped|todo) ([\d.]+)$/;
 
 export function inLanes(
   files: readonly string[],
-  { concurrency, ...options }: LaneOptions,
+  { concurrency, setAside, ...options }: LaneOptions,
 ): AsyncIterable<TestEvent> & NodeJS.ReadableStream {
   const told = new PassThrough({ objectMode: true });
   const end = new ClosingLines();
-  const tell = (event: TestEvent): void => {
-    told.write(end.renumbered(event));
+  const tell = (said: readonly TestEvent[]): void => {
+    for (const event of said) if (!end.take(event)) told.write(end.renumbered(event));
   };
+  const failed = new Map<string, TestEvent[]>();
   const waits = (file: string): boolean => waiting.test(basename(file));
   // Two daemons at a time beside the rest take longer to come back than deployments wait for them.
   const daemons = files.filter(waits);
   const others = files.filter((file) => !waits(file));
   const lane = async (next: () => string | undefined): Promise<void> => {
     for (let file = next(); file !== undefined && !options.signal.aborted; file = next()) {
-      await runFile(file, options, tell, end);
+      const said = await runFile(file, options);
+      if (setAside !== undefined && hasFailed(said)) failed.set(file, said);
+      else tell(said);
+    }
+  };
+  const runAgain = async (): Promise<void> => {
+    for (const [file, before] of failed) {
+      if (failed.size > againMax || options.signal.aborted) {
+        tell(before);
+      } else {
+        const closing = new ClosingLines();
+        setAside?.(
+          file,
+          before.filter((event) => !closing.take(event)),
+        );
+        tell(await runFile(file, options));
+      }
     }
   };
   const lanes = [lane(() => daemons.shift() ?? others.shift())];
   while (lanes.length < concurrency) lanes.push(lane(() => others.shift()));
-  Promise.all(lanes).then(
-    () => {
-      for (const event of end.events()) told.write(event);
-      told.end();
-    },
-    (error: unknown) => told.destroy(error as Error),
-  );
+  Promise.all(lanes)
+    .then(runAgain)
+    .then(
+      () => {
+        for (const event of end.events()) told.write(event);
+        told.end();
+      },
+      (error: unknown) => told.destroy(error as Error),
+    );
   return told;
 }
 
 async function runFile(
   file: string,
-  { ended, ...options }: Omit<LaneOptions, 'concurrency'>,
-  tell: (event: TestEvent) => void,
-  end: ClosingLines,
-): Promise<void> {
+  { ended, ...options }: Omit<LaneOptions, 'concurrency' | 'setAside'>,
+): Promise<TestEvent[]> {
   const said: TestEvent[] = [];
   const given = { ...options, execArgv: [...options.execArgv], files: [file], concurrency: 1 };
-  for await (const event of run(given) as AsyncIterable<TestEvent>) {
-    if (!end.take(event)) said.push(event);
-  }
-  for (const event of said) tell(event);
+  for await (const event of run(given) as AsyncIterable<TestEvent>) said.push(event);
   ended();
+  return said;
+}
+
+function hasFailed(said: readonly TestEvent[]): boolean {
+  return said.some(
+    ({ type, data }) => type === 'test:summary' && data.file === undefined && !data.success,
+  );
 }
 
 /** What a run says once, of all its files. */

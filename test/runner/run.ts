@@ -1,12 +1,14 @@
 /**
  * Runs test files as `node --test` does, and ends by itself whatever they do.
  *
- *     node test/runner/run.ts [--concurrency=<files at a time>] [<file or pattern>...]
+ *     node test/runner/run.ts [--concurrency=<files at a time>] [--again] [<file or pattern>...]
  *
  * 1. Each test, hook and file has a limit (limits.ts); what a file started ends with it (guard.ts).
  * 2. The output is that of Node's reporters, closing lines included; ahead of those it tells what was
  *    not tried and what failed (events.ts).
- * 3. A signal ends the files that run, and the run with 1; what a killed run left is ended, too.
+ * 3. With `--again` files that failed run once more at the end, each alone. Those that pass then are named, and
+ *    the run is good: their failure took a busy machine.
+ * 4. A signal ends the files that run, and the run with 1; what a killed run left is ended, too.
  */
 import { spawn } from 'node:child_process';
 import { setMaxListeners } from 'node:events';
@@ -15,6 +17,7 @@ import { globSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import { spec, tap } from 'node:test/reporters';
+import type { TestEvent } from 'node:test/reporters';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { childrenOf, signal } from '../support/processes.ts';
@@ -28,7 +31,10 @@ import { sweepDead } from './sweep.ts';
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   // These keep the two cores that CI has at work; a fourth made it longer.
-  options: { concurrency: { type: 'string', default: '3' } },
+  options: {
+    concurrency: { type: 'string', default: '3' },
+    again: { type: 'boolean', default: false },
+  },
 });
 const patterns = positionals.length > 0 ? positionals : ['test/**/*.test.ts'];
 const files = [...new Set(globSync(patterns).map((file) => resolve(file)))].sort();
@@ -50,6 +56,7 @@ process.env['GANGWAY_TESTS_RUNNER'] = String(process.pid);
 await sweepDead();
 const daemons = await lendDaemons();
 let sweeping = Promise.resolve();
+const before = new Map<string, readonly TestEvent[]>();
 const events = inLanes(files, {
   concurrency: Number(values.concurrency),
   timeout: fileMs,
@@ -62,13 +69,18 @@ const events = inLanes(files, {
   ended: () => {
     sweeping = sweeping.then(sweepDead);
   },
+  ...(values.again && { setAside: (file, said) => before.set(file, said) }),
 });
-const told = withReport(events, new Set(files), {
-  mayNotSkip: mayNotSkip(),
-  failed: () => {
-    process.exitCode = 1;
+const told = withReport(
+  events,
+  { files: new Set(files), before },
+  {
+    mayNotSkip: mayNotSkip(),
+    failed: () => {
+      process.exitCode = 1;
+    },
   },
-});
+);
 const reporter = process.stdout.isTTY ? Readable.from(told).pipe(new spec()) : tap(told);
 for await (const text of reporter as AsyncIterable<string>) process.stdout.write(text);
 await daemons.close();

@@ -127,6 +127,33 @@ describe('a run of tests', () => {
     assertNothingLeft();
   });
 
+  it('runs what failed once more, alone, where that is wanted, and names what passes then', async () => {
+    const once = await run(['falters', 'fails']);
+    rmSync(join(folder, 'faltered'));
+    assert.equal(once.code, 1);
+    assert.match(once.text, closing('2 0 0 2 0 0 0'));
+    const good = await run(['falters', 'needs'], { GANGWAY_TESTS_HIDE: 'all' }, ['--again']);
+    rmSync(join(folder, 'faltered'));
+    assert.equal(good.code, 0, good.text);
+    assert.match(
+      good.text,
+      /^# Passed only alone: test\/fixtures\/runs\/falters\.ts\. All it said beside others:\n#   TAP[^]* error: .it was too late.$/m,
+    );
+    assert.match(good.text, closing('6 3 2 0 0 4 0'));
+    const bad = await run(['falters', 'fails'], {}, ['--again']);
+    rmSync(join(folder, 'faltered'));
+    assert.equal(bad.code, 1, bad.text);
+    const told = bad.text.match(/^# (Failed|Passed).*$/gm);
+    assert.deepEqual(told, [
+      '# Failed: test/fixtures/runs/fails.ts. All it said:',
+      '# Failed, again and alone: test/fixtures/runs/fails.ts. All it said:',
+      '# Passed only alone: test/fixtures/runs/falters.ts. All it said beside others:',
+    ]);
+    assert.equal(bad.text.match(/^#   .*error: .it is broken.$/gm)?.length, 2);
+    assert.match(bad.text, closing('2 0 1 1 0 0 0'));
+    assertNothingLeft();
+  });
+
   it('ends what runs when it is told to end, or killed', async () => {
     for (const name of ['SIGTERM', 'SIGKILL'] as const) {
       const child = start(['waits']);
