@@ -22,6 +22,7 @@ import type {
   WorkloadSpec,
 } from '../protocol/workload.ts';
 import type { LayerState } from '../protocol/isolation.ts';
+import type { AppTraffic } from '../protocol/traffic.ts';
 import type { Listener } from '../lib/processes/listening-sockets.ts';
 
 export type DriverEvent =
@@ -247,6 +248,13 @@ export interface Driver {
   freePort(): Promise<number>;
   /** The port that is kept for an owner without a workload (`keepsPort`) is needed no more. */
   letPort?(owner: string): Promise<void>;
+  /**
+   * By app what visitors asked of its edge, since the first; absent where that is another driver's. Rejects with
+   * AGENT_UNREACHABLE.
+   */
+  traffic?(): Promise<ReadonlyMap<string, AppTraffic>>;
+  /** The app is gone for good, with its counts. */
+  forgetTraffic?(app: string): Promise<void>;
   /** Replaces all routes of the edge; durable on its side. */
   setRoutes(routes: readonly EdgeRoute[]): Promise<void>;
   /** Lets go of the connection; what runs goes on. Twice is fine. */

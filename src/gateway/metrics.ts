@@ -9,7 +9,7 @@ import type { ErrorCode } from '../lib/errors.ts';
 import { encodeMetrics, mergeFamilies, type MetricFamily, type Sample } from './metrics-text.ts';
 
 export type MetricSource = () => Iterable<MetricFamily>;
-/** Reads the numbers of another thread, which are added to ours. */
+/** Reads the numbers of another thread or process, which are added to ours. */
 export type RemoteMetrics = () => Promise<readonly MetricFamily[]>;
 
 /** Why an answer was dropped: it came too late, or was the second one. */

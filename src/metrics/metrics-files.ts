@@ -1,5 +1,5 @@
 /**
- * Owns the samples on disk: one file an app or database, written by one thread and read by any.
+ * Owns the samples on disk: one file an app or database and kind, written by one thread and read by any.
  *
  * 1. Every thread can read a sample as soon as `write` returned. It is not forced to the disk: a crash
  *    of Gangway loses none, and a power failure those that the system had not written yet.
@@ -12,18 +12,22 @@ import {
   coarseRing,
   encodeSlot,
   fineRing,
-  mergeSamples,
-  type MetricsSample,
+  type Ring,
+  type Sample,
+  type SampleKind,
   samplesOf,
   slotAt,
 } from './sample-ring.ts';
+import { type TrafficSample, trafficSamples } from './traffic-samples.ts';
+import { type MetricsSample, usageSamples } from './usage-samples.ts';
 
 export interface MetricsReader {
   /** Oldest first (see `samplesOf`); empty for an owner without samples. `minutes`: 1 to 1440. */
   read(owner: string, nowMs: number, minutes: number): MetricsSample[];
+  /** The same of an app's visitors. */
+  readTraffic(app: string, nowMs: number, minutes: number): TrafficSample[];
 }
 
-const ending = '.samples';
 /** More than a day, so that a clock that was set back removes nothing young. */
 const keptMs = 25 * 3_600_000;
 const idPattern = /^[A-Za-z0-9_-]+$/;
@@ -31,37 +35,48 @@ const idPattern = /^[A-Za-z0-9_-]+$/;
 /** `dir`: the folder of metrics in the data directory; it need not be there. */
 export function openMetricsReader(dir: string): MetricsReader {
   return {
-    read: (owner, nowMs, minutes) => {
-      let file: Buffer;
-      try {
-        file = fs.readFileSync(fileOf(dir, owner));
-      } catch (error) {
-        if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
-        throw error;
-      }
-      return samplesOf(file, nowMs, minutes);
-    },
+    read: (owner, nowMs, minutes) => readSamples(usageSamples, dir, owner, nowMs, minutes),
+    readTraffic: (app, nowMs, minutes) => readSamples(trafficSamples, dir, app, nowMs, minutes),
   };
 }
 
-export class MetricsWriter {
+function readSamples<S extends Sample>(
+  kind: SampleKind<S>,
+  dir: string,
+  owner: string,
+  nowMs: number,
+  minutes: number,
+): S[] {
+  let file: Buffer;
+  try {
+    file = fs.readFileSync(fileOf(kind, dir, owner));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw error;
+  }
+  return samplesOf(kind, file, nowMs, minutes);
+}
+
+export class MetricsWriter<S extends Sample> {
+  readonly #kind: SampleKind<S>;
   readonly #dir: string;
   /** The samples of the present minute, by owner. */
-  readonly #minutes = new Map<string, MetricsSample[]>();
+  readonly #minutes = new Map<string, S[]>();
 
-  constructor(dir: string) {
+  constructor(kind: SampleKind<S>, dir: string) {
+    this.#kind = kind;
     this.#dir = dir;
     fs.mkdirSync(dir, { recursive: true, mode: 0o700 });
   }
 
   /** In ascending order of time for each owner. */
-  write(owner: string, sample: MetricsSample): void {
-    const minute = this.#minuteOf(owner, sample);
-    const file = fileOf(this.#dir, owner);
+  write(owner: string, sample: S): void {
+    const minute = this.#kind.merge(this.#minuteOf(owner, sample));
+    const file = fileOf(this.#kind, this.#dir, owner);
     const fd = fs.openSync(file, fs.constants.O_WRONLY | fs.constants.O_CREAT, 0o600);
     try {
-      writeSlot(fd, slotAt(fineRing, sample.atMs), sample);
-      writeSlot(fd, slotAt(coarseRing, sample.atMs), mergeSamples(minute));
+      this.#writeSlot(fd, fineRing, sample);
+      this.#writeSlot(fd, coarseRing, minute);
     } finally {
       fs.closeSync(fd);
     }
@@ -80,9 +95,14 @@ export class MetricsWriter {
     }
   }
 
-  #minuteOf(owner: string, sample: MetricsSample): readonly MetricsSample[] {
+  #writeSlot(fd: number, ring: Ring, sample: S): void {
+    const bytes = encodeSlot(this.#kind, sample);
+    fs.writeSync(fd, bytes, 0, bytes.length, slotAt(bytes.length, ring, sample.atMs));
+  }
+
+  #minuteOf(owner: string, sample: S): readonly S[] {
     const known = this.#minutes.get(owner);
-    const minuteOf = ({ atMs }: MetricsSample): number => Math.floor(atMs / coarseRing.stepMs);
+    const minuteOf = ({ atMs }: Sample): number => Math.floor(atMs / coarseRing.stepMs);
     if (known?.[0] && minuteOf(known[0]) === minuteOf(sample)) {
       known.push(sample);
       return known;
@@ -93,12 +113,11 @@ export class MetricsWriter {
   }
 }
 
-function writeSlot(fd: number, at: number, sample: MetricsSample): void {
-  const bytes = encodeSlot(sample);
-  fs.writeSync(fd, bytes, 0, bytes.length, at);
-}
-
-function fileOf(dir: string, owner: string): string {
+function fileOf(
+  { ending }: Pick<SampleKind<Sample>, 'ending'>,
+  dir: string,
+  owner: string,
+): string {
   if (!idPattern.test(owner)) throw new Error('Cannot name the samples: the id is none');
   return path.join(dir, `${owner}${ending}`);
 }

@@ -3,111 +3,93 @@
  *
  *     | one hour, a slot each 10 s: 360 | one day, a slot each minute: 1440 |
  *
- * 1. A slot is 32 bytes, little-endian: end of its time in seconds (u32), CPU (f32), memory, bytes in
- *    and bytes out (f64; NaN where they cannot be told). The slot of a sample depends on its time
- *    alone, so that an old one is known by the time in it.
- * 2. A file is 57,600 bytes at most, whatever is written, and a torn write costs one sample.
+ * 1. A slot begins with the end of its time in seconds (u32, little-endian); what follows is up to the kind of
+ *    sample. The slot of a sample depends on its time alone, so that an old one is known by the time in it.
+ * 2. A file is 1800 slots at most, whatever is written, and a torn write costs one sample.
  */
 
-export interface MetricsSample {
+export interface Sample {
   /** The end of the time it stands for. */
   atMs: number;
-  /** In cores: 1 is one core busy all the time, 2.5 two and a half. */
-  cpu: number;
-  memoryBytes: number;
-  /** Within the sample's time; null where they cannot be told apart from those of others. */
-  networkInBytes: number | null;
-  networkOutBytes: number | null;
+}
+
+/** A kind of samples. */
+export interface SampleKind<S extends Sample> {
+  /** Of the files' names. */
+  ending: string;
+  slotBytes: number;
+  /** Writes what is behind the time, which begins at byte 4. */
+  encode(sample: S, slot: Buffer): void;
+  decode(slot: Buffer, atMs: number): S;
+  /** One sample for the time of several, in order. */
+  merge(samples: readonly S[]): S;
 }
 
 export interface Ring {
-  /** Where it begins in the file. */
-  at: number;
+  /** How many slots are before it in the file. */
+  slotsBefore: number;
   stepMs: number;
   slots: number;
 }
 
-export const slotBytes = 32;
 const minuteMs = 60_000;
-export const fineRing: Ring = { at: 0, stepMs: 10_000, slots: 360 };
-export const coarseRing: Ring = {
-  at: fineRing.slots * slotBytes,
-  stepMs: minuteMs,
-  slots: 1440,
-};
+export const fineRing: Ring = { slotsBefore: 0, stepMs: 10_000, slots: 360 };
+export const coarseRing: Ring = { slotsBefore: fineRing.slots, stepMs: minuteMs, slots: 1440 };
 /** Samples in one answer. */
 const answerMax = 360;
 
 /** Where in the file a sample of this time lies. */
-export function slotAt(ring: Ring, atMs: number): number {
-  return ring.at + (Math.floor(atMs / ring.stepMs) % ring.slots) * slotBytes;
+export function slotAt(slotBytes: number, ring: Ring, atMs: number): number {
+  return (ring.slotsBefore + (Math.floor(atMs / ring.stepMs) % ring.slots)) * slotBytes;
 }
 
-export function encodeSlot(sample: MetricsSample): Buffer {
-  const bytes = Buffer.alloc(slotBytes);
+export function encodeSlot<S extends Sample>(kind: SampleKind<S>, sample: S): Buffer {
+  const bytes = Buffer.alloc(kind.slotBytes);
   bytes.writeUInt32LE(Math.floor(sample.atMs / 1000), 0);
-  bytes.writeFloatLE(sample.cpu, 4);
-  bytes.writeDoubleLE(sample.memoryBytes, 8);
-  bytes.writeDoubleLE(sample.networkInBytes ?? NaN, 16);
-  bytes.writeDoubleLE(sample.networkOutBytes ?? NaN, 24);
+  kind.encode(sample, bytes);
   return bytes;
-}
-
-/** Null where none is known. */
-export function sumOfKnown(values: readonly (number | null)[]): number | null {
-  const known = values.filter((value) => value !== null);
-  return known.length === 0 ? null : known.reduce((total, value) => total + value, 0);
-}
-
-/** One sample for the time of several, in order: CPU on average, memory at its highest. */
-export function mergeSamples(samples: readonly MetricsSample[]): MetricsSample {
-  return {
-    atMs: Math.max(...samples.map(({ atMs }) => atMs)),
-    cpu: (sumOfKnown(samples.map(({ cpu }) => cpu)) ?? 0) / Math.max(samples.length, 1),
-    memoryBytes: Math.max(...samples.map(({ memoryBytes }) => memoryBytes)),
-    networkInBytes: sumOfKnown(samples.map(({ networkInBytes }) => networkInBytes)),
-    networkOutBytes: sumOfKnown(samples.map(({ networkOutBytes }) => networkOutBytes)),
-  };
 }
 
 /**
  * Samples of the last `minutes`, oldest first, at most 360. Up to an hour each stands for 10 s, up to
  * six hours for a minute, and beyond for as many minutes as are needed. There is none for times in
- * which nothing ran.
+ * which there was nothing to sample.
  */
-export function samplesOf(file: Buffer, nowMs: number, minutes: number): MetricsSample[] {
+export function samplesOf<S extends Sample>(
+  kind: SampleKind<S>,
+  file: Buffer,
+  nowMs: number,
+  minutes: number,
+): S[] {
   const rangeMs = minutes * minuteMs;
   const ring = rangeMs <= fineRing.stepMs * fineRing.slots ? fineRing : coarseRing;
   const sinceMs = nowMs - rangeMs;
-  const found: MetricsSample[] = [];
+  const found: S[] = [];
   for (let slot = 0; slot < ring.slots; slot++) {
-    const sample = decodeSlot(file, ring.at + slot * slotBytes);
+    const sample = decodeSlot(kind, file, (ring.slotsBefore + slot) * kind.slotBytes);
     if (sample && sample.atMs > sinceMs && sample.atMs <= nowMs) found.push(sample);
   }
   found.sort((a, b) => a.atMs - b.atMs);
   const perSample = Math.ceil(rangeMs / ring.stepMs / answerMax);
-  return perSample === 1 ? found : [...inGroups(found, perSample * ring.stepMs)].map(mergeSamples);
+  if (perSample === 1) return found;
+  return [...inGroups(found, perSample * ring.stepMs)].map((group) => kind.merge(group));
 }
 
 /** Undefined for a slot that is not written, or lies behind the end of the file. */
-function decodeSlot(file: Buffer, at: number): MetricsSample | undefined {
-  if (at + slotBytes > file.length) return undefined;
+function decodeSlot<S extends Sample>(
+  kind: SampleKind<S>,
+  file: Buffer,
+  at: number,
+): S | undefined {
+  if (at + kind.slotBytes > file.length) return undefined;
   const seconds = file.readUInt32LE(at);
   if (seconds === 0) return undefined;
-  const orNull = (value: number): number | null => (Number.isFinite(value) ? value : null);
-  return {
-    atMs: seconds * 1000,
-    // Rounded, because a 32-bit number shows meaningless digits in 64 bits.
-    cpu: Number(file.readFloatLE(at + 4).toPrecision(6)),
-    memoryBytes: file.readDoubleLE(at + 8),
-    networkInBytes: orNull(file.readDoubleLE(at + 16)),
-    networkOutBytes: orNull(file.readDoubleLE(at + 24)),
-  };
+  return kind.decode(file.subarray(at, at + kind.slotBytes), seconds * 1000);
 }
 
 /** Groups samples by spans of the clock, so that a second look gives the same groups. */
-function* inGroups(samples: readonly MetricsSample[], spanMs: number): Iterable<MetricsSample[]> {
-  let group: MetricsSample[] = [];
+function* inGroups<S extends Sample>(samples: readonly S[], spanMs: number): Iterable<S[]> {
+  let group: S[] = [];
   for (const sample of samples) {
     const [first] = group;
     if (first && Math.floor(first.atMs / spanMs) !== Math.floor(sample.atMs / spanMs)) {

@@ -11,11 +11,12 @@ import type { Usage, Workload } from '../protocol/workload.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 import type { MetricsWriter } from './metrics-files.ts';
-import { fineRing, type MetricsSample, sumOfKnown } from './sample-ring.ts';
+import { fineRing } from './sample-ring.ts';
+import { type MetricsSample, sumOfKnown } from './usage-samples.ts';
 
 export interface UsageSamplerOptions {
   driver: Pick<Driver, 'usage' | 'usages' | 'watch' | 'list'>;
-  writer: Pick<MetricsWriter, 'write' | 'rest' | 'prune'>;
+  writer: Pick<MetricsWriter<MetricsSample>, 'write' | 'rest' | 'prune'>;
   clock: Clock;
   logger: Logger;
 }

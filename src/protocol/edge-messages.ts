@@ -6,6 +6,7 @@
  *    that nothing is to go.
  * 2. What the edge asks is answered by its number.
  */
+import type { TrafficReport } from './traffic.ts';
 import type { EdgeRoute, EdgeTarget } from './workload.ts';
 
 export type Target = Readonly<EdgeTarget>;
@@ -56,4 +57,9 @@ export interface EdgeAnswers {
 }
 
 export type FromRunner = (EdgeOrder & { n: number }) | { re: number; ok: unknown };
-export type FromEdge = (EdgeQuestion & { n: number }) | { done: number };
+/** What the edge tells unasked, and nobody acknowledges. */
+export type EdgeNews =
+  /** All counts so far of the apps whose counts have changed. */
+  { traffic: readonly TrafficReport[] };
+
+export type FromEdge = (EdgeQuestion & { n: number }) | { done: number } | EdgeNews;

@@ -21,6 +21,7 @@ import type {
   WorkloadSpec,
 } from './workload.ts';
 import type { IsolationLayer, LayerState } from './isolation.ts';
+import type { PlainTraffic } from './traffic.ts';
 import type { Listener } from '../lib/processes/listening-sockets.ts';
 
 export interface EdgeAddress {
@@ -54,6 +55,10 @@ export type RunnerRequest =
   | { op: 'listeners'; workload: string }
   | { op: 'usages'; workloads: readonly string[] }
   | { op: 'isolation' }
+  /** What visitors of apps asked of the edge, since their first. */
+  | { op: 'traffic' }
+  /** The app is gone for good. */
+  | { op: 'forget-traffic'; app: string }
   | { op: 'free-port' }
   /** The port that is kept for an owner which has no workload is needed no more. */
   | { op: 'let-port'; owner: string }
@@ -122,6 +127,9 @@ export interface RunnerAnswers {
   usages: [id: string, usage: Usage][];
   /** Of every layer; each runner knows it whose `hello` says what it leaves out. */
   isolation: LayerState[];
+  /** Null from a runner that does not know the question. */
+  traffic: PlainTraffic[] | null;
+  'forget-traffic': null;
   'free-port': number;
   'let-port': null;
   'set-routes': null;

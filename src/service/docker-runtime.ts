@@ -27,7 +27,7 @@ export interface Place {
   /** Runs apps and databases. */
   driver: Driver;
   /** Runs programs of this machine for the service itself. */
-  host: Pick<Driver, 'start' | 'pipe' | 'remove'>;
+  host: Pick<Driver, 'start' | 'pipe' | 'remove' | 'traffic' | 'forgetTraffic'>;
 }
 
 export async function createDockerRuntime(options: DockerRuntimeOptions): Promise<Place> {

@@ -17,6 +17,9 @@ import { wakeRestores } from '../actors/restore/wake.ts';
 import { WorkloadWatch } from '../actors/workload/watch.ts';
 import { Causes } from '../actors/runtime/causes.ts';
 import { UsageSampler } from '../metrics/sampler.ts';
+import { trafficSamples } from '../metrics/traffic-samples.ts';
+import { TrafficWatch } from '../metrics/traffic-watch.ts';
+import { usageSamples } from '../metrics/usage-samples.ts';
 import { ActorRuntime } from '../actors/runtime/runtime.ts';
 import { IsolationWatch } from '../actors/server/isolation-watch.ts';
 import { ServerWatch } from '../actors/server/watch.ts';
@@ -126,6 +129,7 @@ export class Platform {
   readonly streams: LiveLogs;
   readonly driver: Driver;
   readonly isolation: IsolationWatch;
+  readonly traffic: TrafficWatch;
   readonly bulk: BulkPool;
   /** The way to addresses that callers name. */
   readonly fetch: GuardedFetch;
@@ -183,8 +187,13 @@ export class Platform {
     this.#servers = new ServerWatch({ driver, actors: this.actors.inside, clock, logger });
     const unfit = reasonAgainstIsolation();
     this.isolation = new IsolationWatch({ driver, actors: this.actors.inside, logger, unfit });
-    const samples = new MetricsWriter(this.folders.metrics);
+    const samples = new MetricsWriter(usageSamples, this.folders.metrics);
     this.#sampler = new UsageSampler({ driver, writer: samples, clock, logger });
+    this.traffic = new TrafficWatch({
+      ...{ driver: parts.host, clock, logger },
+      writer: new MetricsWriter(trafficSamples, this.folders.metrics),
+      isApp: (id) => store.get(tables.apps, id) !== undefined,
+    });
     const { secrets, fetch } = this;
     const common = { config, reader: store, clock, logger, secrets, fetch };
     this.github = new GithubConnections(common);
@@ -232,6 +241,7 @@ export class Platform {
     await this.driver.open();
     await this.#watch.start();
     await this.#sampler.start();
+    this.traffic.start();
     this.isolation.start();
     void this.#leftovers.remove();
     await this.#removeSnapshots();
@@ -266,6 +276,7 @@ export class Platform {
     this.#leftovers.close();
     this.#place.close();
     this.#sampler.close();
+    this.traffic.close();
     await this.actors.close();
     await this.#backups.close();
     await this.#writer.close();

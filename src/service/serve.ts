@@ -10,6 +10,7 @@ import { auditedRoutes } from '../gateway/audited.ts';
 import type { LineSink } from '../gateway/access-log.ts';
 import { type MetricFamily, singleSample } from '../gateway/metrics-text.ts';
 import { Metrics } from '../gateway/metrics.ts';
+import { trafficFamilies } from '../gateway/traffic-families.ts';
 import type { Graphql } from '../graphql/graphql.ts';
 import { systemClock } from '../lib/clock.ts';
 import { collectWhenIdle } from './idle-collection.ts';
@@ -112,6 +113,7 @@ class Service {
     const metrics = new Metrics();
     metrics.register(() => this.#lastResort.families());
     metrics.register(() => platformFamilies(platform));
+    metrics.registerRemote(async () => trafficFamilies(await platform.traffic.now()));
     const limits = config.gatewayThreads === 1 ? null : newLimitMemory();
     const shared = limits && { newLimit: new ThreadLimits(limits).newLimit };
     this.#core = new Core({ config, logger, ground: platform, ...shared });

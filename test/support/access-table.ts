@@ -267,6 +267,7 @@ export const fields: readonly FieldLine[] = [
   { field: 'Mutation.rollbackDeployment', need: 'deploy_apps', on: 'thing', past: 'NOT_DEPLOYABLE', ask: ({ things }) => `rollbackDeployment(deploymentId: "${things.deploymentId}") { id }` },
   { field: 'Query.metrics', need: 'view_metrics', on: 'thing', ask: ({ things }) => `metrics(databaseId: "${things.databaseId}") { cpu }` },
   { field: 'Query.metrics', need: 'view_metrics', on: 'thing', ask: ({ things }) => `metrics(appId: "${things.appId}") { cpu }` },
+  { field: 'Query.traffic', need: 'view_metrics', on: 'thing', ask: ({ things }) => `traffic(appId: "${things.appId}") { requests }` },
   { field: 'Query.logs', need: 'view_logs', on: 'thing', ask: ({ things }) => `logs(appId: "${things.appId}") { nodes { text } }` },
   { field: 'Subscription.deploymentLog', need: null, on: 'thing', ask: ({ things }) => `deploymentLog(id: "${things.deploymentId}") { text }` },
 

@@ -4,6 +4,7 @@ import net from 'node:net';
 import type { AddressInfo } from 'node:net';
 
 import { Edge, type EdgeOptions } from '../../src/programs/edge/edge.ts';
+import type { EdgeNews } from '../../src/protocol/edge-messages.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { freePort } from './ports.ts';
 import { noLog } from './runner.ts';
@@ -39,6 +40,8 @@ export class EdgePlace {
   readonly #agent = new http.Agent({ keepAlive: true });
   readonly #options: Partial<EdgeOptions>;
   #edge: Edge | undefined;
+  /** What the edge told. */
+  readonly news: EdgeNews[] = [];
   /** Where the edge is asked. */
   port = 0;
 
@@ -123,7 +126,12 @@ export class EdgePlace {
       ownPlace: () => undefined,
       leadIn: () => Promise.resolve(false),
     };
-    const own = { tenants, clock: systemClock, logger: noLog };
+    const own = {
+      tenants,
+      tell: (news: EdgeNews) => this.news.push(news),
+      clock: systemClock,
+      logger: noLog,
+    };
     this.#edge = await Edge.create({ ...own, ...this.#options });
     await this.#edge.listen({ host: '127.0.0.1', port: this.port });
   }

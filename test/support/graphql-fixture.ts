@@ -161,7 +161,7 @@ export class GraphqlFixture {
     this.logs.write('app:app_1', 'one', 'two', 'three', 'four');
     this.logs.write('build:dpl_1a', 'step 1', 'step 2');
     const accounts = createAccountReads(store);
-    const metrics = { read: () => [] };
+    const metrics = { read: () => [], readTraffic: () => [] };
     this.read = { reader: store, logs: this.logs, metrics, accounts, settings };
   }
 

@@ -72,7 +72,7 @@ export async function startGraphql(
     read: {
       reader: store,
       logs: fixture.logs,
-      metrics: { read: () => [] },
+      metrics: { read: () => [], readTraffic: () => [] },
       accounts: createAccountReads(store),
     },
     write: {

@@ -8,7 +8,6 @@
  * 3. After a lost connection requests are sent again, which all but `exec` and `pipe` allow, until
  *    `requestTimeoutMs` is over. Then they fail with AGENT_UNREACHABLE.
  */
-import { setTimeout } from 'node:timers/promises';
 import path from 'node:path';
 
 import { type Clock, systemClock } from '../../lib/clock.ts';
@@ -28,10 +27,12 @@ import type {
   WorkloadSpec,
 } from '../../protocol/workload.ts';
 import type { Listener } from '../../lib/processes/listening-sockets.ts';
+import { type AppTraffic, trafficByApp } from '../../protocol/traffic.ts';
 import { Connection, ConnectionLost, type Link } from './connection.ts';
 import type { EdgeSettings, RunnerAnswers, RunnerRequest } from '../../protocol/runner-messages.ts';
 import { agree, configure, sign } from './greeting.ts';
 import { haveNetworks, sharedWhileAsked } from './isolating.ts';
+import { greetOrLaunch } from './launching.ts';
 import { hasRecords, startRunner } from './runner-process.ts';
 import { openPipe } from './pipe.ts';
 import { listenForSigns, unlessAborted, unreachable, within } from './silence.ts';
@@ -51,16 +52,14 @@ export interface ProcessDriverOptions {
   requestTimeoutMs?: number;
 }
 
-const retryMinMs = 10;
-const retryMaxMs = 500;
-/** How long a started runner may take to answer before another one is started. */
-const launchMs = 5000;
 /**
  * The time between two attempts to reach a runner that does not answer, and how long it may take to
  * greet.
  */
 const [retryLaterMs, greetMs] = [2_000, 5_000];
 const readBytes = 128 * 1024;
+/** Counts that are asked for are worth no long wait. */
+const trafficMs = 2000;
 
 export function createProcessDriver(options: ProcessDriverOptions): Driver {
   return new ProcessDriver(options);
@@ -231,6 +230,15 @@ class ProcessDriver implements Driver {
     if (await this.#reachable()) await this.#ask({ op: 'let-port', owner });
   }
 
+  async traffic(): Promise<ReadonlyMap<string, AppTraffic>> {
+    const told = (await this.#reachable()) ? await this.#ask({ op: 'traffic' }, trafficMs) : null;
+    return trafficByApp(told ?? []);
+  }
+
+  async forgetTraffic(app: string): Promise<void> {
+    if (await this.#reachable()) await this.#ask({ op: 'forget-traffic', app });
+  }
+
   async setRoutes(routes: readonly EdgeRoute[]): Promise<void> {
     this.#hasRoutes = routes.length > 0;
     // No runner is started only to remove routes.
@@ -314,25 +322,19 @@ class ProcessDriver implements Driver {
     }
   }
 
-  async #connect(launch: boolean): Promise<Connection> {
-    const untilMs = this.#clock.now() + (this.#options.requestTimeoutMs ?? 20_000);
-    let launchedAtMs = -Infinity;
-    for (let pauseMs = retryMinMs; ; pauseMs = Math.min(pauseMs * 2, retryMaxMs)) {
-      try {
-        return await this.#greet();
-      } catch (error) {
-        if (!(error instanceof ConnectionLost) || !launch) throw error;
-        if (this.#closed.signal.aborted || this.#clock.now() >= untilMs) throw unreachable(error);
-      }
-      if (this.#clock.now() - launchedAtMs > launchMs) {
-        launchedAtMs = this.#clock.now();
-        const { dataDir, runnerKey: key, without } = this.#options;
+  #connect(launch: boolean): Promise<Connection> {
+    if (!launch) return this.#greet();
+    const { dataDir, runnerKey: key, without, logger } = this.#options;
+    return greetOrLaunch({
+      greet: () => this.#greet(),
+      launch: () => {
         startRunner({ dataDir, key, without });
-        this.#options.logger.info({}, 'runner_started');
-      }
-      // It holds the process, other than the timers of a Clock: somebody waits for the runner.
-      await setTimeout(pauseMs);
-    }
+        logger.info({}, 'runner_started');
+      },
+      clock: this.#clock,
+      untilMs: this.#clock.now() + (this.#options.requestTimeoutMs ?? 20_000),
+      closed: this.#closed.signal,
+    });
   }
 
   async #greet(): Promise<Connection> {

@@ -10,7 +10,7 @@ import { once } from 'node:events';
 import type { IncomingMessage, Server, ServerOptions } from 'node:http';
 import net from 'node:net';
 
-import type { Tenants } from '../../protocol/edge-messages.ts';
+import type { EdgeNews, Tenants } from '../../protocol/edge-messages.ts';
 import type { EdgeRoute } from '../../protocol/workload.ts';
 import { type Clock, every } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
@@ -20,14 +20,21 @@ import { http } from './lean-http.ts';
 import { crowdedAnswer } from './pages.ts';
 import { isWebSocketUpgrade } from './request-head.ts';
 import { Routes } from './routes.ts';
+import { Traffic } from './traffic.ts';
 
 export interface EdgeOptions {
   /** Whose sockets those are that listen at the targets of routes. */
   tenants: Tenants;
+  /** Tells what nobody asked for. */
+  tell: (news: EdgeNews) => void;
   clock: Clock;
   logger: Logger;
   /** For tests, which don't open thousands of connections. */
   bounds?: Omit<ClientsOptions, 'clock' | 'logger'>;
+}
+
+interface EdgeParts extends EdgeOptions {
+  traffic: Traffic;
 }
 
 /** A bound socket of the runner's, as Node hands it over; a file descriptor or an address is one, too. */
@@ -42,7 +49,7 @@ const silenceMs = 10 * 60_000;
 const [restMs, lookMs] = [5000, 250];
 
 export class Edge {
-  readonly #options: EdgeOptions;
+  readonly #options: EdgeParts;
   readonly #routes: Routes;
   readonly #clients: Clients;
   readonly #forwarder: Forwarder;
@@ -50,12 +57,17 @@ export class Edge {
   readonly #front: net.Server;
 
   static async create(options: EdgeOptions): Promise<Edge> {
-    const { tenants, clock, logger } = options;
-    const routes = new Routes(clock);
-    return new Edge(options, routes, await Forwarder.create({ routes, tenants, logger }));
+    const { tenants, tell, clock, logger } = options;
+    const traffic = new Traffic({ clock, tell: (reports) => tell({ traffic: reports }) });
+    const routes = new Routes(clock, traffic);
+    return new Edge(
+      { ...options, traffic },
+      routes,
+      await Forwarder.create({ routes, tenants, logger }),
+    );
   }
 
-  private constructor(options: EdgeOptions, routes: Routes, forwarder: Forwarder) {
+  private constructor(options: EdgeParts, routes: Routes, forwarder: Forwarder) {
     const { bounds, clock, logger } = options;
     this.#options = options;
     this.#routes = routes;
@@ -87,7 +99,7 @@ export class Edge {
 
   /** Takes no connections any more. Calls back when none is left, or after `mostMs`. */
   drain(mostMs: number, drained: () => void): void {
-    const { clock } = this.#options;
+    const { clock, traffic } = this.#options;
     this.#front.close();
     this.#forwarder.drain();
     const sinceMs = clock.now();
@@ -96,6 +108,7 @@ export class Edge {
       if (passedMs >= restMs) this.#server.closeIdleConnections();
       if (this.#clients.connections > 0 && passedMs < mostMs) return;
       stop();
+      traffic.flush();
       drained();
     });
   }

@@ -39,6 +39,11 @@ function send(message: FromEdge): void {
   process.send?.(message, undefined, undefined, () => undefined);
 }
 
+/** What was told last goes first. */
+function endOnceSent(): void {
+  process.send?.({ done: 0 } satisfies FromEdge, () => process.exit(0));
+}
+
 async function main(): Promise<void> {
   // As whom it is to run.
   const [uid] = process.argv.slice(2);
@@ -49,7 +54,7 @@ async function main(): Promise<void> {
   serveFirst();
   beLastToBeEnded();
   const link = new RunnerLink(send);
-  const edge = await Edge.create({ tenants: link, clock: systemClock, logger });
+  const edge = await Edge.create({ tenants: link, tell: send, clock: systemClock, logger });
   if (uid !== undefined) giveUpRoot(Number(uid));
   // Off until now: what it would have made of the start is worth nothing, and takes 6 MB.
   setFlagsFromString('--opt');
@@ -72,7 +77,7 @@ async function main(): Promise<void> {
         link.place(order.workload, order.place);
         return;
       case 'drain':
-        edge.drain(drainMs, () => process.exit(0));
+        edge.drain(drainMs, endOnceSent);
         return;
       case 'live':
     }

@@ -9,6 +9,7 @@ import { type AppEdgeSettings, edgeSettingsOf } from '../../protocol/app-edge-se
 import type { EdgeRoute, Vacancy } from '../../protocol/workload.ts';
 import { Balancer } from '../../lib/balancer.ts';
 import type { Clock } from '../../lib/clock.ts';
+import type { AppCounts, Traffic } from './traffic.ts';
 
 export interface LiveRoute {
   readonly targets: readonly Target[];
@@ -16,6 +17,8 @@ export interface LiveRoute {
   readonly app: EdgeRoute['app'];
   readonly settings: Readonly<AppEdgeSettings>;
   readonly load: Load;
+  /** Undefined: nobody asks how many visitors it has. */
+  readonly counts: AppCounts | undefined;
 }
 
 /** What is under way to one app, over all its hosts. */
@@ -25,16 +28,19 @@ export interface Load {
 
 export class Routes {
   readonly balancer: Balancer<Target>;
+  readonly #traffic: Traffic;
   #routes: ReadonlyMap<string, LiveRoute> = new Map();
   /** Every target of a route once, the same one as long as routes lead there. */
   #targets: ReadonlyMap<string, Target> = new Map();
   #loads: ReadonlyMap<string, Load> = new Map();
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, traffic: Traffic) {
+    this.#traffic = traffic;
     this.balancer = new Balancer(clock);
   }
 
   replace(routes: readonly EdgeRoute[]): void {
+    this.#traffic.follow(routes);
     const targets = keeping(this.#targets);
     const loads = keeping(this.#loads);
     const live = routes.map((route): [string, LiveRoute] => [
@@ -45,6 +51,7 @@ export class Routes {
         app: route.app,
         settings: edgeSettingsOf(route.settings),
         load: loads.of(route.app?.id ?? route.host, () => ({ underWay: 0 })),
+        counts: route.app && this.#traffic.of(route.app.id),
       },
     ]);
     this.#routes = new Map(live);

@@ -20,7 +20,7 @@ import type { Runner } from './runner.ts';
 
 export interface RunnerServerOptions {
   runner: Runner;
-  edge: Pick<EdgeKeeper, 'configure' | 'setRoutes'>;
+  edge: Pick<EdgeKeeper, 'configure' | 'setRoutes' | 'traffic'>;
   logger: Logger;
   /** Layers of isolation that this runner was told to leave out. */
   without: readonly IsolationLayer[];
@@ -166,6 +166,8 @@ class Connection {
       listeners: ({ workload }) => runner.listeners(workload),
       usages: ({ workloads }) => runner.usages(workloads),
       isolation: () => runner.isolation,
+      traffic: () => edge.traffic.all(),
+      'forget-traffic': ({ app }) => edge.traffic.forget(app),
       'free-port': () => runner.freePort(),
       'let-port': ({ owner }) => runner.letPort(owner),
       'set-routes': ({ routes }) => edge.setRoutes(routes),

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 
 import { MetricsWriter, openMetricsReader } from '../../../src/metrics/metrics-files.ts';
-import type { MetricsSample } from '../../../src/metrics/sample-ring.ts';
+import { type MetricsSample, usageSamples } from '../../../src/metrics/usage-samples.ts';
 
 const startMs = Date.UTC(2026, 0, 31, 12);
 const sampleAt = (atMs: number, cpu = 0.5): MetricsSample => ({
@@ -26,7 +26,7 @@ describe('MetricsWriter', () => {
   });
 
   it('writes what any reader can read at once', () => {
-    const writer = new MetricsWriter(dir);
+    const writer = new MetricsWriter(usageSamples, dir);
     const reader = openMetricsReader(dir);
     assert.deepEqual(reader.read('app_one', startMs, 60), []);
     writer.write('app_one', sampleAt(startMs));
@@ -35,7 +35,7 @@ describe('MetricsWriter', () => {
   });
 
   it('keeps the mean of the minute under way for long ranges', () => {
-    const writer = new MetricsWriter(dir);
+    const writer = new MetricsWriter(usageSamples, dir);
     const reader = openMetricsReader(dir);
     writer.write('app_one', sampleAt(startMs, 1));
     writer.write('app_one', sampleAt(startMs + 10_000, 0));
@@ -51,14 +51,14 @@ describe('MetricsWriter', () => {
   });
 
   it('takes no more than its two rings, however long it writes', () => {
-    const writer = new MetricsWriter(dir);
+    const writer = new MetricsWriter(usageSamples, dir);
     for (let step = 0; step < 10_000; step++)
       writer.write('app_one', sampleAt(startMs + step * 10_000));
     assert.equal(fs.statSync(path.join(dir, 'app_one.samples')).size, 57_600);
   });
 
   it('removes what was not written for a day', async () => {
-    const writer = new MetricsWriter(dir);
+    const writer = new MetricsWriter(usageSamples, dir);
     writer.write('app_old', sampleAt(startMs));
     writer.write('app_new', sampleAt(startMs));
     const dayAgo = (Date.now() - 26 * 3_600_000) / 1000;
@@ -69,7 +69,7 @@ describe('MetricsWriter', () => {
 
   it('makes no file outside its folder, whatever the owner is called', () => {
     assert.throws(() => {
-      new MetricsWriter(dir).write('../app', sampleAt(startMs));
+      new MetricsWriter(usageSamples, dir).write('../app', sampleAt(startMs));
     });
     assert.throws(() => openMetricsReader(dir).read('a/b', startMs, 60));
   });

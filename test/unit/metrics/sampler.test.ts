@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import { UsageSampler } from '../../../src/metrics/sampler.ts';
 import type { DriverEvent } from '../../../src/drivers/driver.ts';
 import type { Usage, Workload } from '../../../src/protocol/workload.ts';
-import type { MetricsSample } from '../../../src/metrics/sample-ring.ts';
+import type { MetricsSample } from '../../../src/metrics/usage-samples.ts';
 import { until } from '../../support/driver-specs.ts';
 import { noLog } from '../../support/runner.ts';
 

@@ -15,6 +15,7 @@ import { BoundPort } from './bound-port.ts';
 import { EdgeProcess, type EdgeProcessOptions, ownProgram } from './edge-process.ts';
 import { endLastProcess, noteProcess } from './last-process.ts';
 import { StoredRoutes } from './stored-routes.ts';
+import { StoredTraffic } from './stored-traffic.ts';
 
 export interface EdgeKeeperOptions extends EdgeProcessOptions {
   /** The folder where the routes are kept. */
@@ -30,6 +31,8 @@ const retryMs = 2000;
 const backoff = { firstMs: 20, maxMs: 5000, goodRunMs: 10_000 };
 
 export class EdgeKeeper {
+  /** Of the visitors of apps, over all processes. */
+  readonly traffic: StoredTraffic;
   readonly #options: EdgeKeeperOptions;
   readonly #routes: StoredRoutes;
   /** Where workloads serve; null: nowhere any more, which not every process has acknowledged. */
@@ -50,6 +53,7 @@ export class EdgeKeeper {
   constructor(options: EdgeKeeperOptions) {
     this.#options = options;
     this.#routes = new StoredRoutes(options.stateDir);
+    this.traffic = new StoredTraffic(options.stateDir, options.logger);
     endLastProcess(options.stateDir);
   }
 
@@ -193,13 +197,15 @@ export class EdgeKeeper {
   #launch(bound: BoundPort): { process: EdgeProcess; begun: Promise<boolean> } {
     const { clock } = this.#options;
     const startedAtMs = clock.now();
-    const started = new EdgeProcess(this.#program, this.#options, () => {
-      this.#processes.delete(started);
-      if (this.#processes.size === 0) this.#tellAllGone();
-      if (this.#serving !== started) return;
-      const wasShort = clock.now() - startedAtMs < backoff.goodRunMs;
-      this.#shortRuns = wasShort ? this.#shortRuns + 1 : 0;
-      this.#startAgain(bound);
+    const started = new EdgeProcess(this.#program, this.#options, {
+      news: ({ traffic }) => this.traffic.hear(started, traffic, (app) => this.#routes.leadTo(app)),
+      ended: () => {
+        this.#forget(started);
+        if (this.#serving !== started) return;
+        const wasShort = clock.now() - startedAtMs < backoff.goodRunMs;
+        this.#shortRuns = wasShort ? this.#shortRuns + 1 : 0;
+        this.#startAgain(bound);
+      },
     });
     this.#processes.add(started);
     if (started.pid !== undefined) noteProcess(this.#options.stateDir, started.pid);
@@ -208,6 +214,12 @@ export class EdgeKeeper {
     );
     const begin = { trustedProxies: this.#trustedProxies, routes: this.#routes.all, places };
     return { process: started, begun: started.tell({ op: 'begin', ...begin }, bound.handle) };
+  }
+
+  #forget(ended: EdgeProcess): void {
+    this.#processes.delete(ended);
+    this.traffic.ended(ended);
+    if (this.#processes.size === 0) this.#tellAllGone();
   }
 
   #startAgain(bound: BoundPort): void {

@@ -11,6 +11,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import type {
+  EdgeNews,
   EdgeOrder,
   EdgeQuestion,
   FromRunner,
@@ -20,6 +21,13 @@ import type {
 import { type Clock, every, whenLate } from '../../../lib/clock.ts';
 import type { Logger } from '../../../lib/log.ts';
 import { findTools } from '../system-tools.ts';
+
+export interface EdgeEvents {
+  /** What it tells unasked, of which only the outermost form is checked. */
+  news(news: EdgeNews): void;
+  /** Once. */
+  ended(): void;
+}
 
 export interface EdgeProcessOptions {
   tenants: () => Pick<Tenants, 'ownSockets' | 'leadIn'>;
@@ -53,18 +61,17 @@ export class EdgeProcess {
   readonly program: string;
   readonly #child: ChildProcess;
   readonly #options: EdgeProcessOptions;
-  readonly #ended: () => void;
+  readonly #events: EdgeEvents;
   /** Orders that are not carried out yet, by their numbers. */
   readonly #orders = new Map<number, () => void>();
   readonly #stopLooks: () => void;
   #last = 0;
   #phase: 'alive' | 'gone' = 'alive';
 
-  /** `ended`: is called once. */
-  constructor(program: string, options: EdgeProcessOptions, ended: () => void) {
+  constructor(program: string, options: EdgeProcessOptions, events: EdgeEvents) {
     this.program = program;
     this.#options = options;
-    this.#ended = ended;
+    this.#events = events;
     this.#child = start(program, options.uid);
     this.#child.on('error', () => {
       if (this.pid === undefined) this.#end(); // No process was made.
@@ -113,6 +120,7 @@ export class EdgeProcess {
       this.#orders.get(message.done)?.();
       this.#orders.delete(message.done);
     } else if (isQuestion(message)) void this.#answer(message);
+    else if (isNews(message) && this.#phase === 'alive') this.#events.news(message);
   }
 
   async #answer(question: EdgeQuestion & { n: number }): Promise<void> {
@@ -137,7 +145,7 @@ export class EdgeProcess {
     this.#stopLooks();
     for (const done of this.#orders.values()) done();
     this.#orders.clear();
-    this.#ended();
+    this.#events.ended();
   }
 }
 
@@ -153,6 +161,10 @@ function start(entry: string, uid: number | null): ChildProcess {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     env: { UV_THREADPOOL_SIZE: '1', MALLOC_ARENA_MAX: '1' },
   });
+}
+
+function isNews(message: object): message is EdgeNews {
+  return 'traffic' in message && Array.isArray(message.traffic);
 }
 
 function isQuestion(message: object): message is EdgeQuestion & { n: number } {

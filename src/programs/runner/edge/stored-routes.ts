@@ -10,15 +10,21 @@ const fileName = 'routes.json';
 export class StoredRoutes {
   readonly #file: string;
   #all: readonly EdgeRoute[];
+  #apps: ReadonlySet<string>;
 
   /** Reads what an earlier runner kept in `dir`. A damaged file counts as no routes. */
   constructor(dir: string) {
     this.#file = path.join(dir, fileName);
     this.#all = read(this.#file);
+    this.#apps = appsOf(this.#all);
   }
 
   get all(): readonly EdgeRoute[] {
     return this.#all;
+  }
+
+  leadTo(app: string): boolean {
+    return this.#apps.has(app);
   }
 
   get leadSomewhere(): boolean {
@@ -28,7 +34,12 @@ export class StoredRoutes {
   replace(routes: readonly EdgeRoute[]): void {
     writeFileWhole(this.#file, JSON.stringify(routes), true);
     this.#all = routes;
+    this.#apps = appsOf(routes);
   }
+}
+
+function appsOf(routes: readonly EdgeRoute[]): ReadonlySet<string> {
+  return new Set(routes.flatMap(({ app }) => (app === undefined ? [] : [app.id])));
 }
 
 function read(file: string): EdgeRoute[] {
