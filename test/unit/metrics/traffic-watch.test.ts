@@ -48,7 +48,7 @@ describe('TrafficWatch', () => {
     });
   });
   const tick = async (): Promise<void> => {
-    clock.advance(10_000);
+    await clock.advance(10_000);
     await settle();
   };
 
