@@ -101,7 +101,7 @@ export class Forwarder {
       this.#logger.debug({ port: target.port, err: error, again }, 'edge_request_failed');
       if (!again) break;
     }
-    sendNotice(res, taken ? noticeOf(502) : refusal(route));
+    sendNotice(res, taken ? noticeOf(502, route) : refusal(route));
   }
 
   async upgrade(req: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
@@ -150,9 +150,8 @@ export class Forwarder {
     }
     const route = this.#routes.find(host);
     if (!route) return { notice: noticeOf(404) };
-    const { maintenance, maintenanceText } = route.settings;
-    if (maintenance) return { notice: maintenanceNotice(maintenanceText) };
-    return route.targets.length > 0 ? { route } : { notice: vacancyNotice(route.vacancy) };
+    if (route.settings.maintenance) return { notice: maintenanceNotice(route) };
+    return route.targets.length > 0 ? { route } : { notice: vacancyNotice(route) };
   }
 
   async #connectFirst({ targets }: LiveRoute): Promise<Socket | undefined> {
@@ -170,8 +169,8 @@ export class Forwarder {
 }
 
 /** The answer when no target took a connection. The reason may be known. */
-function refusal({ vacancy }: LiveRoute): Notice {
-  return vacancy === undefined ? noticeOf(502) : vacancyNotice(vacancy);
+function refusal(route: LiveRoute): Notice {
+  return route.vacancy === undefined ? noticeOf(502, route) : vacancyNotice(route);
 }
 
 /** Answers in the app's place when that fails, or answers what cannot be passed on, to an upgrade. */

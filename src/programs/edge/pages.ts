@@ -1,14 +1,15 @@
 /**
- * Owns what the edge itself answers when no app does: a small page, or a line of text for clients that
- * accept no HTML. Any visitor may see it, so it names nothing of the app, its owner or this machine.
+ * Owns what the edge itself answers when no app does: a small page, JSON or a line of text, as the client accepts.
+ * Any visitor may see it, so it tells the app's name and nothing else of it, its owner or this machine.
  */
-import { randomBytes } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
 import type { Vacancy } from '../../protocol/workload.ts';
 import { http } from './lean-http.ts';
+import type { LiveRoute } from './routes.ts';
 
-export type EdgeStatus = 400 | 404 | 502 | 503;
+export type EdgeStatus = 400 | 404 | 413 | 502 | 503 | 504;
 
 /** An answer of the edge, and its name in the log. */
 export interface Notice {
@@ -17,13 +18,17 @@ export interface Notice {
   /** Null: a retry is of no use. */
   retryAfterS: number | null;
   requestId: string;
+  /** Null: it is about no app. */
+  app: string | null;
 }
 
 const sentences: Readonly<Record<EdgeStatus, string>> = {
   400: 'The request cannot be read.',
   404: 'There is no app at this address.',
+  413: 'The request is larger than what this app takes.',
   502: 'The app does not answer right now.',
   503: 'The app is not running.',
+  504: 'The app did not answer in time.',
 };
 
 const vacancies: Readonly<Record<Vacancy, { sentence: string; retryAfterS: number }>> = {
@@ -47,23 +52,30 @@ const vacancies: Readonly<Record<Vacancy, { sentence: string; retryAfterS: numbe
 const retryAfterS = 2;
 const maintenanceRetryS = 60;
 
-export function noticeOf(status: EdgeStatus): Notice {
-  const after = status >= 500 ? retryAfterS : null;
-  const requestId = randomBytes(8).toString('hex');
-  return { status, sentence: sentences[status], retryAfterS: after, requestId };
+/** `route`: of the app that does not answer; absent: there is none. */
+export function noticeOf(status: EdgeStatus, route?: Pick<LiveRoute, 'app'>): Notice {
+  return {
+    status,
+    sentence: sentences[status],
+    retryAfterS: status >= 500 ? retryAfterS : null,
+    requestId: randomUUID(),
+    app: route?.app?.name ?? null,
+  };
 }
 
 /** The answer for an app that takes no requests. */
-export function vacancyNotice(vacancy: Vacancy | undefined): Notice {
+export function vacancyNotice(route: Pick<LiveRoute, 'app' | 'vacancy'>): Notice {
+  const { vacancy } = route;
   // A runner of another version may have stored a reason that this version does not know.
   const known = vacancy !== undefined && Object.hasOwn(vacancies, vacancy);
-  return { ...noticeOf(503), ...(known && vacancies[vacancy]) };
+  return { ...noticeOf(503, route), ...(known && vacancies[vacancy]) };
 }
 
-/** The answer while the app's team works on it. `text`: what it wants to say. */
-export function maintenanceNotice(text: string | null): Notice {
-  const sentence = text ?? 'This app is being maintained. Try again later.';
-  return { ...noticeOf(503), sentence, retryAfterS: maintenanceRetryS };
+/** The answer while the app's team works on it. */
+export function maintenanceNotice(route: Pick<LiveRoute, 'app' | 'settings'>): Notice {
+  const { maintenanceText } = route.settings;
+  const sentence = maintenanceText ?? 'This app is being maintained. Try again later.';
+  return { ...noticeOf(503, route), sentence, retryAfterS: maintenanceRetryS };
 }
 
 /** Answers in the app's place. Closes the connection when an answer was begun already, and is not whole. */
@@ -74,7 +86,7 @@ export function sendNotice(res: ServerResponse, notice: Notice): void {
     return;
   }
   for (const name of res.getHeaderNames()) res.removeHeader(name);
-  const { type, body } = contentOf(res.req, notice);
+  const { type, body } = contentOf(res.req.headers.accept, notice);
   res.writeHead(notice.status, headersOf(notice, type, body));
   res.end(res.req.method === 'HEAD' ? undefined : body);
 }
@@ -89,27 +101,35 @@ export const crowdedAnswer =
 
 /** The same answer as raw bytes, for a socket that asked for an upgrade. */
 export function rawNotice(req: IncomingMessage, notice: Notice): Buffer {
-  const { type, body } = contentOf(req, notice);
+  const { type, body } = contentOf(req.headers.accept, notice);
   const lines = Object.entries({ ...headersOf(notice, type, body), connection: 'close' });
   const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('');
   const first = `HTTP/1.1 ${titleOf(notice)}\r\n`;
   return Buffer.concat([Buffer.from(`${first}${head}\r\n`), body]);
 }
 
+type NoticeType = 'text/html' | 'application/json' | 'text/plain';
+
 /**
- * RFC 9110, 12.5.1: the most specific range that covers HTML decides. Without the header everything is
- * accepted.
+ * RFC 9110, 12.5.1: of the ranges that cover a type the most specific decides. Without the header everything is
+ * accepted. HTML is preferred, but to what was named where HTML was not.
  */
-export function acceptsHtml(accept: string | undefined): boolean {
-  if (accept === undefined) return true;
+export function typeFor(accept: string | undefined): NoticeType {
+  if (accept === undefined) return 'text/html';
   const weights = new Map<string, number>();
   for (const range of accept.toLowerCase().split(',')) {
     const [type = '', ...parameters] = range.split(';').map((part) => part.trim());
     const weight = parameters.find((parameter) => parameter.startsWith('q='));
     weights.set(type, weight === undefined ? 1 : Number(weight.slice(2)));
   }
-  const closest = ['text/html', 'text/*', '*/*'].find((type) => weights.has(type));
-  return closest !== undefined && weights.get(closest) !== 0;
+  const isTaken = (...ranges: string[]): boolean => {
+    const closest = ranges.find((range) => weights.has(range));
+    return closest !== undefined && weights.get(closest) !== 0;
+  };
+  if (isTaken('text/html')) return 'text/html';
+  if (isTaken('application/json')) return 'application/json';
+  if (isTaken('text/html', 'text/*', '*/*')) return 'text/html';
+  return isTaken('application/json', 'application/*') ? 'application/json' : 'text/plain';
 }
 
 function headersOf(notice: Notice, type: string, body: Buffer): Record<string, string> {
@@ -127,19 +147,30 @@ function headersOf(notice: Notice, type: string, body: Buffer): Record<string, s
   };
 }
 
-function contentOf(req: IncomingMessage, notice: Notice): { type: string; body: Buffer } {
-  const { sentence, requestId } = notice;
-  if (!acceptsHtml(req.headers.accept)) {
-    return { type: 'text/plain', body: Buffer.from(`${sentence}\nRequest ${requestId}\n`) };
-  }
-  const title = titleOf(notice);
-  const page =
-    '<!doctype html><html lang="en"><meta charset="utf-8">' +
-    '<meta name="viewport" content="width=device-width">' +
-    `<title>${title}</title><h1>${title}</h1><p>${escaped(sentence)}</p>` +
-    `<p><small>Request ${requestId}</small></p></html>\n`;
-  return { type: 'text/html', body: Buffer.from(page) };
+function contentOf(accept: string | undefined, notice: Notice): { type: NoticeType; body: Buffer } {
+  const type = typeFor(accept);
+  return { type, body: Buffer.from(texts[type](notice)) };
 }
+
+const texts: Readonly<Record<NoticeType, (notice: Notice) => string>> = {
+  'text/html': (notice) => {
+    const title = titleOf(notice);
+    const app = notice.app === null ? '' : `${escaped(notice.app)}<br>`;
+    return (
+      '<!doctype html><html lang="en"><meta charset="utf-8">' +
+      '<meta name="viewport" content="width=device-width">' +
+      `<title>${title}</title><h1>${title}</h1><p>${escaped(notice.sentence)}</p>` +
+      `<p><small>${app}Request ${notice.requestId}</small></p></html>\n`
+    );
+  },
+  // Named as in RFC 9457.
+  'application/json': ({ status, sentence, app, requestId }) => {
+    const title = http.STATUS_CODES[status] ?? '';
+    return `${JSON.stringify({ status, title, detail: sentence, app, requestId })}\n`;
+  },
+  'text/plain': ({ sentence, app, requestId }) =>
+    `${sentence}\n${app === null ? '' : `App ${app}\n`}Request ${requestId}\n`,
+};
 
 function escaped(text: string): string {
   return text.replace(/[&<>"']/g, (sign) => `&#${String(sign.charCodeAt(0))};`);

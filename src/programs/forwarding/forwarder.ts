@@ -1,15 +1,20 @@
 /**
- * Owns ports of loopback that lead to several programs in turn, as a table on disk says. It runs beside
- * Gangway, and continues while Gangway restarts.
+ * Owns ports of loopback that lead to several programs, as a table on disk says. It runs beside Gangway, and
+ * continues while Gangway restarts.
  *
- * 1. A connection goes to the next target that takes it. When no target does, the connection is closed.
+ * 1. A connection goes to the target with the fewest (`lib/balancer.ts`), or to another where that does not take
+ *    it. When no target does, the connection is closed.
  * 2. A new table applies to the next connection. An open connection stays with its target.
  */
 import fs from 'node:fs';
 import net from 'node:net';
 
+import { Balancer } from '../../lib/balancer.ts';
+import { systemClock } from '../../lib/clock.ts';
 import { connectWithin, joinSockets } from '../../lib/connect.ts';
 import type { Forward } from '../../protocol/forwarding.ts';
+
+type Target = Forward['targets'][number];
 
 const connectMs = 2000;
 const lookEveryMs = 200;
@@ -57,22 +62,30 @@ function follow(ports: Map<number, LivePort>, table: readonly Forward[], renew: 
   }
   for (const [port, targets] of wanted) {
     const live = ports.get(port) ?? new LivePort(port, renew);
-    live.targets = targets;
+    live.lead(targets);
     ports.set(port, live);
   }
 }
 
 class LivePort {
-  targets: Forward['targets'] = [];
+  #targets: readonly Target[] = [];
+  readonly #balancer = new Balancer<Target>(systemClock);
   readonly #port: number;
   /** Sets the targets that the table names now. */
   readonly #renew: () => void;
   #server: net.Server | null = null;
-  #next = 0;
 
   constructor(port: number, renew: () => void) {
     this.#port = port;
     this.#renew = renew;
+  }
+
+  /** A target that stays is the same. */
+  lead(targets: readonly Target[]): void {
+    const known = this.#targets;
+    const same = ({ host, port }: Target) =>
+      known.find((one) => one.host === host && one.port === port);
+    this.#targets = targets.map((target) => same(target) ?? target);
   }
 
   /** Called at every look, so a port that another process holds is tried again. */
@@ -95,26 +108,29 @@ class LivePort {
 
   #take(socket: net.Socket): void {
     this.#renew();
-    const { targets } = this;
-    const first = this.#next++ % Math.max(1, targets.length);
-    const inTurn = [...targets.slice(first), ...targets.slice(0, first)];
     // The connection may end before a target is found.
     socket.on('error', () => undefined);
-    connectFirst(inTurn).then(
-      (target) => joinSockets(socket, target),
+    this.#connect().then(
+      (upstream) => joinSockets(socket, upstream),
       () => socket.destroy(),
     );
   }
-}
 
-async function connectFirst(targets: Forward['targets']): Promise<net.Socket> {
-  for (const { host, port } of targets) {
-    try {
-      const address = { host, port, noDelay: true, allowHalfOpen: true };
-      return await connectWithin(address, connectMs);
-    } catch {
-      // The next target may take it.
+  async #connect(): Promise<net.Socket> {
+    const balancer = this.#balancer;
+    for (const target of balancer.order(this.#targets)) {
+      balancer.begin(target);
+      try {
+        const address = { ...target, noDelay: true, allowHalfOpen: true };
+        const upstream = await connectWithin(address, connectMs);
+        upstream.once('close', () => balancer.end(target));
+        balancer.noteTaken(target);
+        return upstream;
+      } catch {
+        balancer.end(target);
+        balancer.noteRefused(target); // The next target may take it.
+      }
     }
+    throw new Error('Cannot connect: no target takes it');
   }
-  throw new Error('Cannot connect: no target takes it');
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 
-import { acceptsHtml } from '../../../../src/programs/edge/pages.ts';
+import { typeFor } from '../../../../src/programs/edge/pages.ts';
 import { defaultEdgeSettings } from '../../../../src/protocol/app-edge-settings.ts';
 import type { Vacancy } from '../../../../src/protocol/workload.ts';
 import { EdgePlace } from '../../../support/edge-place.ts';
@@ -37,18 +37,31 @@ describe('pages of the edge', () => {
       assert.equal(headers['cache-control'], 'no-store');
       assert.ok(Number(headers['retry-after']) > 0);
       const requestId = String(headers['x-request-id']);
-      assert.match(requestId, /^[0-9a-f]{16}$/);
+      assert.match(requestId, /^[0-9a-f-]{36}$/);
       assert.ok(body.includes(requestId));
       assert.notEqual((await place.ask()).headers['x-request-id'], requestId);
     }
   });
 
-  it('are a line of text for who does not accept HTML, and nothing for HEAD', async () => {
-    vacant('stopped');
-    const { status, headers, body } = await place.ask({ headers: { accept: 'application/json' } });
+  it('are JSON or a line of text for who does not accept HTML, and nothing for HEAD', async () => {
+    const app = { id: 'app_1', name: 'Müllers <Shop>' };
+    place.edge.setRoutes([{ host: 'a.localhost', targets: [], vacancy: 'stopped', app }]);
+    const page = await place.ask();
+    assert.ok(page.body.includes('Müllers &#60;Shop&#62;'), page.body);
+    const { status, headers, body } = await place.ask({ headers: { accept: 'text/plain' } });
     assert.equal(status, 503);
     assert.equal(headers['content-type'], 'text/plain; charset=utf-8');
-    assert.equal(body, `This app is stopped.\nRequest ${String(headers['x-request-id'])}\n`);
+    const requestId = String(headers['x-request-id']);
+    assert.equal(body, `This app is stopped.\nApp Müllers <Shop>\nRequest ${requestId}\n`);
+    const json = await place.ask({ headers: { accept: 'application/json' } });
+    assert.equal(json.headers['content-type'], 'application/json; charset=utf-8');
+    assert.deepEqual(JSON.parse(json.body), {
+      status: 503,
+      title: 'Service Unavailable',
+      detail: 'This app is stopped.',
+      app: 'Müllers <Shop>',
+      requestId: json.headers['x-request-id'],
+    });
     const head = await place.ask({ method: 'HEAD' });
     assert.deepEqual([head.status, head.body], [503, '']);
   });
@@ -106,21 +119,24 @@ describe('pages of the edge', () => {
   });
 });
 
-describe('acceptsHtml()', () => {
-  const cases: [string | undefined, boolean][] = [
-    [undefined, true],
-    ['*/*', true],
-    ['text/html,application/xhtml+xml;q=0.9', true],
-    ['Text/*; q=0.2', true],
-    ['application/json', false],
-    ['text/plain, image/*', false],
-    ['text/html;q=0, */*', false],
-    ['text/html; q=0.0', false],
-    ['', false],
+describe('typeFor()', () => {
+  const cases: [string | undefined, string][] = [
+    [undefined, 'text/html'],
+    ['*/*', 'text/html'],
+    ['text/html,application/xhtml+xml;q=0.9', 'text/html'],
+    ['Text/*; q=0.2', 'text/html'],
+    ['application/json, text/html', 'text/html'],
+    ['application/json', 'application/json'],
+    ['application/json, text/plain, */*', 'application/json'],
+    ['application/*', 'application/json'],
+    ['text/plain, image/*', 'text/plain'],
+    ['text/html;q=0, */*', 'text/plain'],
+    ['text/html; q=0.0', 'text/plain'],
+    ['', 'text/plain'],
   ];
   for (const [accept, expected] of cases) {
-    it(`is ${String(expected)} for ${accept ?? 'no header'}`, () => {
-      assert.equal(acceptsHtml(accept), expected);
+    it(`is ${expected} for ${accept ?? 'no header'}`, () => {
+      assert.equal(typeFor(accept), expected);
     });
   }
 });

@@ -36,8 +36,38 @@ it('A new table applies to the very next connection', async (t) => {
   }
 });
 
-async function answering(t: TestContext, answer: string): Promise<number> {
-  const server = net.createServer((socket) => socket.end(answer));
+it('A connection goes to the target with the fewest', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'gangway-forwarder-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const table = join(folder, 'table.json');
+  const port = await freePort();
+  const targets = [];
+  for (const name of ['one', 'other']) {
+    targets.push({ host: '127.0.0.1', port: await answering(t, name, false) });
+  }
+  writeFileWhole(table, JSON.stringify([{ port, targets }]), false);
+  const forwarding = startForwarding(table);
+  t.after(() => forwarding.close());
+  const open = async (): Promise<[string, net.Socket]> => {
+    const socket = net.connect(port, '127.0.0.1');
+    t.after(() => socket.destroy());
+    const [bytes] = (await once(socket, 'data')) as [Buffer];
+    return [bytes.toString(), socket];
+  };
+  const [first] = await open();
+  for (let times = 0; times < 4; times++) {
+    const [name, socket] = await open();
+    assert.notEqual(name, first);
+    socket.end();
+    await once(socket, 'close');
+  }
+});
+
+async function answering(t: TestContext, answer: string, ends = true): Promise<number> {
+  const server = net.createServer((socket) => {
+    if (ends) socket.end(answer);
+    else socket.write(answer);
+  });
   t.after(() => server.close());
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
