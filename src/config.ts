@@ -35,13 +35,15 @@ const parsers = {
   /** Absolute. */
   dataDir: text,
   /** Without trailing slash; null: `http://<host>:<port>`. */
-  publicUrl: optional(httpUrl),
+  publicUrl: orNone(httpUrl),
   appsDomain: matching(
     new RegExp(`^${label}(\\.${label})*$`),
     'a domain name in lower case, such as "apps.example.com"',
   ),
   edgeHost: text,
   edgePort: integer(1, 65_535),
+  /** Null: the edge speaks no HTTPS. */
+  edgeTlsPort: orNone(integer(1, 65_535)),
   runtime: oneOf('auto', 'process', 'docker', 'swarm'),
   /** Absolute path of the daemon's socket. */
   dockerSocket: socketPath,
@@ -64,12 +66,12 @@ const parsers = {
   logLevel: oneOf('debug', 'info', 'warn', 'error', 'fatal', 'silent'),
   /** Who reads `/metrics`; with `admin` also whom the token and the networks let in. */
   metrics: oneOf('off', 'admin', 'all'),
-  metricsToken: optional(
+  metricsToken: orNone(
     matching(/^[\x21-\x7e]{16,512}$/, '16 to 512 visible ASCII characters, none of them a space'),
   ),
   metricsNetworks: networks,
   /** 32 bytes in hex or base64; null: the file `instance.key`. */
-  instanceKey: optional(
+  instanceKey: orNone(
     matching(/^([0-9a-f]{64}|[a-z0-9+/_-]{43}=?)$/i, '32 bytes in hex or base64'),
   ),
   maxLogStreamsPerUser: integer(1, 100_000),
@@ -239,7 +241,7 @@ function socketPath(value: unknown): string {
   return path;
 }
 
-function optional(inner: Parse<string>): Parse<string | null> {
+function orNone<T>(inner: Parse<T>): Parse<T | null> {
   return (value) => (value === '' || value === null ? null : inner(value));
 }
 

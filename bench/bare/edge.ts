@@ -3,6 +3,7 @@ import { freePort } from '../gangway.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { lineLogger } from '../../src/lib/line-logger.ts';
 import { EdgeKeeper } from '../../src/programs/runner/edge/edge-keeper.ts';
+import { EnvSeal } from '../../src/programs/runner/sealed-env.ts';
 import { prepareEdgeProgram } from '../../src/drivers/process/program.ts';
 
 const [app = '', dir = ''] = process.argv.slice(2);
@@ -12,7 +13,8 @@ const nobody = {
   leadIn: () => Promise.resolve(false),
 };
 const logger = { ...lineLogger('bench'), info: () => undefined };
-const own = { stateDir: dir, tenants: () => nobody, uid: null, clock: systemClock, logger };
+const seal = new EnvSeal(Buffer.alloc(32));
+const own = { stateDir: dir, seal, tenants: () => nobody, uid: null, clock: systemClock, logger };
 const keeper = new EdgeKeeper(own);
 const { entry: program } = prepareEdgeProgram(dir);
 await keeper.configure({ host: '127.0.0.1', port, program });

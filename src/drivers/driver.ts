@@ -10,6 +10,7 @@
  * 4. A terminal, an `exec` or a `pipe` is the connection's: it ends with it, and with the workload.
  */
 import type {
+  EdgeCertificate,
   EdgeRoute,
   ExecOutcome,
   ExecSpec,
@@ -257,6 +258,8 @@ export interface Driver {
   forgetTraffic?(app: string): Promise<void>;
   /** Replaces all routes of the edge; durable on its side. */
   setRoutes(routes: readonly EdgeRoute[]): Promise<void>;
+  /** Replaces all certificates of the edge; durable on its side. Resolves when new connections get them. */
+  setCertificates(certificates: readonly EdgeCertificate[]): Promise<void>;
   /** Lets go of the connection; what runs goes on. Twice is fine. */
   close(): Promise<void>;
 }

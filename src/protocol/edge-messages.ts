@@ -7,7 +7,7 @@
  * 2. What the edge asks is answered by its number.
  */
 import type { TrafficReport } from './traffic.ts';
-import type { EdgeRoute, EdgeTarget } from './workload.ts';
+import type { EdgeCertificate, EdgeRoute, EdgeTarget } from './workload.ts';
 
 export type Target = Readonly<EdgeTarget>;
 
@@ -36,11 +36,18 @@ export type EdgeOrder =
       op: 'begin';
       trustedProxies: readonly string[];
       routes: readonly EdgeRoute[];
+      certificates: readonly EdgeCertificate[];
       places: readonly (readonly [workload: string, place: OwnPlace])[];
     }
+  /** With it comes the socket to listen on for HTTPS. */
+  | { op: 'listen-tls'; ticketKeys: string }
+  /** What tickets of sessions are sealed with from now on: 48 bytes in base64, the same for every process. */
+  | { op: 'ticket-keys'; ticketKeys: string }
   /** Addresses and CIDRs of proxies that come for many clients. */
   | { op: 'trust'; proxies: readonly string[] }
   | { op: 'routes'; routes: readonly EdgeRoute[] }
+  /** All of them. What is open goes on with the one it began with. */
+  | { op: 'certificates'; certificates: readonly EdgeCertificate[] }
   /** Null: it serves nowhere. */
   | { op: 'place'; workload: string; place: OwnPlace | null }
   /** Takes no connections any more, finishes what is under way, and ends. */

@@ -10,6 +10,7 @@
  */
 import type { PlainServiceError } from '../lib/errors.ts';
 import type {
+  EdgeCertificate,
   EdgeRoute,
   ExecOutcome,
   ExecSpec,
@@ -27,6 +28,8 @@ import type { Listener } from '../lib/processes/listening-sockets.ts';
 export interface EdgeAddress {
   host: string;
   port: number;
+  /** Of HTTPS; absent: there is none. */
+  tlsPort?: number;
 }
 
 export interface EdgeSettings extends EdgeAddress {
@@ -63,6 +66,7 @@ export type RunnerRequest =
   /** The port that is kept for an owner which has no workload is needed no more. */
   | { op: 'let-port'; owner: string }
   | { op: 'set-routes'; routes: readonly EdgeRoute[] }
+  | { op: 'set-certificates'; certificates: readonly EdgeCertificate[] }
   /** `terminal`: a number that this connection has not used. */
   | { op: 'terminal-open'; workload: string; terminal: number; spec: TerminalSpec }
   /** This one and the next three are not answered. */
@@ -98,6 +102,8 @@ export interface HelloAnswer {
   pid: number;
   /** Layers of isolation that it leaves out because it was told to; a runner that knows none says nothing. */
   without?: readonly IsolationLayer[];
+  /** Its edge can be given a port for HTTPS. */
+  tls?: true;
 }
 
 /** Entries as they lie in the spool (see `src/protocol/log-records.ts`). */
@@ -133,6 +139,7 @@ export interface RunnerAnswers {
   'free-port': number;
   'let-port': null;
   'set-routes': null;
+  'set-certificates': null;
   'terminal-open': null;
   'terminal-write': null;
   'terminal-resize': null;

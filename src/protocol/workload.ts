@@ -201,6 +201,16 @@ export interface EdgeRoute {
   settings?: AppEdgeSettings;
 }
 
+/** A certificate that an edge serves with, to who asks for one of its names. */
+export interface EdgeCertificate {
+  /** Host names in lower case; `*.` stands for one label. */
+  names: readonly string[];
+  /** PEM, that of the host first. */
+  chain: string;
+  /** PEM. In no log. */
+  key: string;
+}
+
 export interface TerminalSpec {
   /**
    * The program on the PTY, which runs beside the workload's own; empty: `/bin/bash`, else `/bin/sh`.

@@ -11,13 +11,14 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Config, ConfigError } from '../config.ts';
 import type { Driver } from '../drivers/driver.ts';
+import { edgeSettings, type EdgeOptions } from './edge-settings.ts';
 import { createDockerDriver } from '../drivers/docker/docker-driver.ts';
 import { createProcessDriver } from '../drivers/process/process-driver.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 
 export interface DockerRuntimeOptions {
-  config: Pick<Config, 'dataDir' | 'dockerSocket' | 'edgeHost' | 'edgePort' | 'trustedProxies'>;
+  config: EdgeOptions & Pick<Config, 'dataDir' | 'dockerSocket'>;
   runnerKey: Uint8Array;
   clock: Clock;
   logger: Logger;
@@ -67,8 +68,8 @@ export async function createSwarmRuntime(options: DockerRuntimeOptions): Promise
 const without = ['network'] as const;
 
 function runnerOf({ config, runnerKey, clock, logger }: DockerRuntimeOptions): Driver {
-  const { dataDir, edgeHost: host, edgePort: port, trustedProxies } = config;
-  const edge = { host, port, trustedProxies };
+  const { dataDir } = config;
+  const edge = edgeSettings(config);
   return createProcessDriver({ dataDir, edge, logger, runnerKey, clock, without });
 }
 
@@ -100,7 +101,7 @@ function edgeOf(
   runner: Driver,
   logger: Logger,
   ours?: string,
-): Pick<Driver, 'open' | 'setRoutes' | 'close'> {
+): Pick<Driver, 'open' | 'setRoutes' | 'setCertificates' | 'close'> {
   return {
     open: async () => {
       await runner.open();
@@ -111,6 +112,7 @@ function edgeOf(
       }
     },
     setRoutes: (routes) => runner.setRoutes(routes),
+    setCertificates: (certificates) => runner.setCertificates(certificates),
     close: () => runner.close(),
   };
 }

@@ -29,6 +29,7 @@ import type { Config } from '../config.ts';
 import { registerActors } from './actors.ts';
 import { BackupParts } from './backup-parts.ts';
 import type { Place } from './docker-runtime.ts';
+import { edgeSettings } from './edge-settings.ts';
 import { type DataFolders, dataFolders } from './data-folders.ts';
 import type { Driver } from '../drivers/driver.ts';
 import { type AppsRoot, prepareAppsRoot } from '../drivers/process/apps-root.ts';
@@ -112,9 +113,8 @@ async function placeOf(
     const { createSwarmRuntime } = await import('./docker-runtime.ts');
     return createSwarmRuntime({ config, runnerKey, clock, logger });
   }
-  const { dataDir, edgeHost: host, edgePort: port, trustedProxies } = config;
-  const edge = { host, port, trustedProxies };
-  const { isolationWithout: without } = config;
+  const { dataDir, isolationWithout: without } = config;
+  const edge = edgeSettings(config);
   const driver = createProcessDriver({ dataDir, edge, logger, runnerKey, without });
   return { driver, host: driver };
 }
@@ -158,8 +158,8 @@ export class Platform {
     this.appsRoot = parts.appsRoot;
     this.folders = dataFolders(config.dataDir);
     this.port = config.port;
-    const { privateNetworks, edgePort } = config;
-    const ownPorts = (): number[] => [this.port, edgePort];
+    const { privateNetworks, edgePort, edgeTlsPort } = config;
+    const ownPorts = (): number[] => [this.port, edgePort, edgeTlsPort ?? edgePort];
     this.fetch = new GuardedFetch({ policy: new AddressPolicy({ privateNetworks, ownPorts }) });
     this.actors = new ActorRuntime({
       store,

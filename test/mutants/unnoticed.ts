@@ -180,8 +180,8 @@ export const unnoticed: readonly Break[] = [
   ),
   ignored(
     'edgeHost',
-    'src/service/platform.ts',
-    ['edgeHost: host, edgePort: port, trusted', 'host, edgePort: port, trusted'],
+    'src/service/edge-settings.ts',
+    ['return { host, port,', "return { host: '127.0.0.1', port,"],
     options,
   ),
   ignored(

@@ -10,7 +10,7 @@ import { noLog } from './runner.ts';
 const [socket = '', dataDir = '', instance = '', id = '', file = '', every = '1'] =
   process.argv.slice(2);
 const nothing = (): Promise<void> => Promise.resolve();
-const edge = { open: nothing, setRoutes: nothing, close: nothing };
+const edge = { open: nothing, setRoutes: nothing, setCertificates: nothing, close: nothing };
 const driver = createDockerDriver({ socket, dataDir, instance, edge, logger: noLog });
 
 /** As whoever stores entries does: on disk first, acknowledged then; resumed behind the last. */

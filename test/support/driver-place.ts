@@ -16,6 +16,7 @@ import { beSwarm } from './swarm.ts';
 export const noEdge: DockerDriverOptions['edge'] = {
   open: () => Promise.resolve(),
   setRoutes: () => Promise.resolve(),
+  setCertificates: () => Promise.resolve(),
   close: () => Promise.resolve(),
 };
 

@@ -1,5 +1,6 @@
 /** Owns an edge on a port of its own, and small apps behind it, for tests. */
 import http from 'node:http';
+import https from 'node:https';
 import net from 'node:net';
 import type { AddressInfo } from 'node:net';
 
@@ -44,6 +45,8 @@ export class EdgePlace {
   readonly news: EdgeNews[] = [];
   /** Where the edge is asked. */
   port = 0;
+  /** The same by HTTPS, once it listens there. */
+  tlsPort = 0;
 
   constructor(options: Partial<EdgeOptions> = {}) {
     this.#options = options;
@@ -58,6 +61,12 @@ export class EdgePlace {
     this.port = await freePort();
     await this.#make();
     return this;
+  }
+
+  async listenTls(): Promise<void> {
+    this.tlsPort ||= await freePort();
+    const keys = Buffer.alloc(48, 7).toString('base64');
+    await this.edge.listenTls({ host: '127.0.0.1', port: this.tlsPort }, keys);
   }
 
   /** Another edge, with no routes. */
@@ -85,15 +94,25 @@ export class EdgePlace {
   }
 
   ask(options: http.RequestOptions = {}, body?: Buffer | string): Promise<Answer> {
-    const asked = {
-      host: '127.0.0.1',
-      port: this.port,
-      agent: this.#agent,
-      ...options,
-      headers: { host: 'a.localhost', ...(options.headers as http.OutgoingHttpHeaders) },
-    };
+    const asked = { port: this.port, agent: this.#agent, ...options };
+    return this.#ask(http.request, asked, body);
+  }
+
+  /** The same by HTTPS. */
+  askTls(options: https.RequestOptions = {}, body?: Buffer | string): Promise<Answer> {
+    const asked = { port: this.tlsPort, servername: 'a.localhost', agent: false, ...options };
+    return this.#ask(https.request, asked, body);
+  }
+
+  #ask(
+    request: typeof http.request,
+    options: http.RequestOptions,
+    body: Buffer | string | undefined,
+  ): Promise<Answer> {
+    const headers = { host: 'a.localhost', ...(options.headers as http.OutgoingHttpHeaders) };
+    const asked = { host: '127.0.0.1', ...options, headers };
     return new Promise((resolve, reject) => {
-      const req = http.request(asked, (res) => {
+      const req = request(asked, (res) => {
         const chunks: Buffer[] = [];
         res.on('data', (chunk: Buffer) => chunks.push(chunk));
         res.on('end', () => {

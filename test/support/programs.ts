@@ -36,6 +36,7 @@ export const programs = {
   mariadbd: { package: 'mariadb-server' },
   mount: { package: 'mount' },
   nsenter: { package: 'util-linux' },
+  openssl: { package: 'openssl' },
   prlimit: { package: 'util-linux' },
   psql: { package: 'postgresql-client' },
   python3: { package: 'python3' },

@@ -4,6 +4,7 @@
  */
 import type { Driver, DriverEvent, Pipe, Terminal, Volumes } from '../../src/drivers/driver.ts';
 import type {
+  EdgeCertificate,
   EdgeRoute,
   Exit,
   LogEntry,
@@ -50,6 +51,7 @@ export class ScriptedDriver implements Driver {
   beforeStart: (spec: WorkloadSpec) => void = () => undefined;
   readonly output = new Map<string, string[]>();
   routes: readonly EdgeRoute[] = [];
+  certificates: readonly EdgeCertificate[] = [];
   /** Each set of routes the edge was given, for what it saw in between. */
   readonly routed: (readonly EdgeRoute[])[] = [];
   script: Script = (spec) => (spec.kind === 'job' ? { exitCode: 0 } : { probe: 'listening' });
@@ -190,6 +192,11 @@ export class ScriptedDriver implements Driver {
   setRoutes(routes: readonly EdgeRoute[]): Promise<void> {
     this.routes = routes;
     this.routed.push(routes);
+    return Promise.resolve();
+  }
+
+  setCertificates(certificates: readonly EdgeCertificate[]): Promise<void> {
+    this.certificates = certificates;
     return Promise.resolve();
   }
 

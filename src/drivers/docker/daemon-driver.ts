@@ -40,7 +40,7 @@ export interface DockerDriverOptions {
   /** Of the data directory, the same as long as it lives, known to nobody else; `[a-z0-9-]+`. */
   instance: string;
   /** What serves the apps' host names; opened and closed with the driver. */
-  edge: Pick<Driver, 'open' | 'setRoutes' | 'close'>;
+  edge: Pick<Driver, 'open' | 'setRoutes' | 'setCertificates' | 'close'>;
   logger: Logger;
   clock?: Clock;
   /** Over all attempts of one request. Default 20 s. */
@@ -73,6 +73,15 @@ export function daemonGround(name: 'docker' | 'swarm', options: DockerDriverOpti
     notes: new EndNotes(path.join(dir, 'workloads')),
     log: options.log ?? { fileMb: 32, files: 4 },
     defaultPids: options.defaultPids ?? 4096,
+  };
+}
+
+function edgeCalls(
+  edge: DockerDriverOptions['edge'],
+): Pick<Driver, 'setRoutes' | 'setCertificates'> {
+  return {
+    setRoutes: (routes) => edge.setRoutes(routes),
+    setCertificates: (certificates) => edge.setCertificates(certificates),
   };
 }
 
@@ -135,7 +144,7 @@ export function daemonDriver(
     removeVolume: (name) => networks.removeVolume(name),
     removeVolumesOf: (owner) => networks.removeVolumesOf(owner),
     freePort: async () => ports.next(portsOf(await workloads.list())),
-    setRoutes: (routes) => edge.setRoutes(routes),
+    ...edgeCalls(edge),
     async close() {
       listeners.close();
       if (closing) return;

@@ -16,13 +16,19 @@ export function sign(connection: Connection): Promise<HelloAnswer> {
   return connection.request({ op: 'hello', protocol: runnerProtocol });
 }
 
+interface Agreed {
+  without: readonly IsolationLayer[];
+  edge: EdgeSettings | null;
+  logger: Logger;
+}
+
 /**
  * Asks a runner to hand over that speaks otherwise than we do, or leaves out other layers of isolation than
- * `without`; then it throws ConnectionLost.
+ * `without`, or knows no port for HTTPS where there is to be one; then it throws ConnectionLost.
  */
 export async function agree(
   connection: Connection,
-  { without, logger }: { without: readonly IsolationLayer[]; logger: Logger },
+  { without, edge, logger }: Agreed,
 ): Promise<void> {
   const hello = await sign(connection);
   const { protocol } = hello;
@@ -30,6 +36,8 @@ export async function agree(
     logger.warn({ protocol, ours: runnerProtocol }, 'runner_of_other_version');
   } else if (hello.without?.join() !== without.join()) {
     logger.warn({ without: hello.without ?? null, ours: without }, 'runner_of_other_isolation');
+  } else if (edge?.tlsPort !== undefined && hello.tls !== true) {
+    logger.warn({}, 'runner_without_https');
   } else return;
   await connection.request({ op: 'handover' });
   throw new ConnectionLost();

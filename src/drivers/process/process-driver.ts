@@ -52,10 +52,7 @@ export interface ProcessDriverOptions {
   requestTimeoutMs?: number;
 }
 
-/**
- * The time between two attempts to reach a runner that does not answer, and how long it may take to
- * greet.
- */
+/** Between two attempts to reach a runner that does not answer, and for it to greet. */
 const [retryLaterMs, greetMs] = [2_000, 5_000];
 const readBytes = 128 * 1024;
 /** Counts that are asked for are worth no long wait. */
@@ -241,9 +238,13 @@ class ProcessDriver implements Driver {
 
   async setRoutes(routes: readonly EdgeRoute[]): Promise<void> {
     this.#hasRoutes = routes.length > 0;
-    // No runner is started only to remove routes.
-    if (!this.#hasRoutes && !(await this.#reachable())) return;
+    if (!this.#hasRoutes && !(await this.#reachable())) return; // None is started to remove some.
     await this.#ask({ op: 'set-routes', routes });
+  }
+
+  async setCertificates(certificates: Parameters<Driver['setCertificates']>[0]): Promise<void> {
+    if (certificates.length === 0 && !(await this.#reachable())) return;
+    await this.#ask({ op: 'set-certificates', certificates });
   }
 
   close(): Promise<void> {

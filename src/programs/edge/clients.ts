@@ -123,6 +123,14 @@ export class Clients {
     return true;
   }
 
+  /** The connection is used through `inner` from now on: its bytes are encrypted. */
+  secured(socket: Socket, inner: Socket): void {
+    const held = this.#held.get(socket);
+    if (held === undefined) return;
+    held.socket = inner;
+    this.#held.set(inner, held);
+  }
+
   /** A head on the connection is whole. The returned function says that its request is over. */
   begin(socket: Socket): () => void {
     const held = this.#held.get(socket);

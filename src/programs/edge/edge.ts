@@ -1,5 +1,5 @@
 /**
- * Owns the edge: what listens on its port and brings requests to apps by their host name.
+ * Owns the edge: what listens on its ports and brings requests to apps by their host name.
  *
  * 1. The edge serves hosts of apps and nothing else.
  * 2. What one connection, one client or one app does costs that one alone.
@@ -11,7 +11,7 @@ import type { IncomingMessage, Server, ServerOptions } from 'node:http';
 import net from 'node:net';
 
 import type { EdgeNews, Tenants } from '../../protocol/edge-messages.ts';
-import type { EdgeRoute } from '../../protocol/workload.ts';
+import type { EdgeCertificate, EdgeRoute } from '../../protocol/workload.ts';
 import { type Clock, every } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
 import { Clients, type ClientsOptions } from './clients.ts';
@@ -20,6 +20,7 @@ import { http } from './lean-http.ts';
 import { crowdedAnswer } from './pages.ts';
 import { isWebSocketUpgrade } from './request-head.ts';
 import { Routes } from './routes.ts';
+import { TlsFront } from './tls/tls-front.ts';
 import { Traffic } from './traffic.ts';
 
 export interface EdgeOptions {
@@ -55,16 +56,17 @@ export class Edge {
   readonly #forwarder: Forwarder;
   readonly #server: Server;
   readonly #front: net.Server;
+  #tls: TlsFront | undefined;
+  #certificates: readonly EdgeCertificate[] = [];
 
   static async create(options: EdgeOptions): Promise<Edge> {
     const { tenants, tell, clock, logger } = options;
     const traffic = new Traffic({ clock, tell: (reports) => tell({ traffic: reports }) });
     const routes = new Routes(clock, traffic);
-    return new Edge(
-      { ...options, traffic },
-      routes,
-      await Forwarder.create({ routes, tenants, logger }),
-    );
+    const secureOrigin = (host: string): string | undefined => edge.#secureOrigin(host);
+    const forwarder = await Forwarder.create({ routes, tenants, logger, secureOrigin });
+    const edge = new Edge({ ...options, traffic }, routes, forwarder);
+    return edge;
   }
 
   private constructor(options: EdgeParts, routes: Routes, forwarder: Forwarder) {
@@ -87,6 +89,27 @@ export class Edge {
     this.#server.emit('listening');
   }
 
+  /** The same for HTTPS. `ticketKeys`: 48 bytes in base64. */
+  async listenTls(on: ListeningHandle, ticketKeys: string): Promise<void> {
+    const { clock, logger } = this.#options;
+    const serve = (socket: net.Socket): void => void this.#server.emit('connection', socket);
+    this.#tls = new TlsFront({ clients: this.#clients, clock, logger, serve });
+    this.#tls.setCertificates(this.#certificates);
+    this.#tls.setTicketKeys(ticketKeys);
+    await this.#tls.listen(on);
+  }
+
+  /** What tickets of sessions are sealed with from now on. */
+  setTicketKeys(keys: string): void {
+    this.#tls?.setTicketKeys(keys);
+  }
+
+  /** Replaces all certificates. */
+  setCertificates(certificates: readonly EdgeCertificate[]): void {
+    this.#certificates = certificates;
+    this.#tls?.setCertificates(certificates);
+  }
+
   /** Addresses and CIDRs of proxies, from now on. Throws when one is neither. */
   trust(proxies: readonly string[]): void {
     this.#clients.trust(proxies);
@@ -101,6 +124,7 @@ export class Edge {
   drain(mostMs: number, drained: () => void): void {
     const { clock, traffic } = this.#options;
     this.#front.close();
+    this.#tls?.close();
     this.#forwarder.drain();
     const sinceMs = clock.now();
     const stop = every(clock, lookMs, () => {
@@ -115,8 +139,16 @@ export class Edge {
 
   close(): void {
     this.#front.close();
+    this.#tls?.close();
     this.#server.close();
     this.#forwarder.close();
+  }
+
+  /** Where a host is that has a certificate; undefined: on HTTP alone. */
+  #secureOrigin(host: string): string | undefined {
+    const port = this.#tls?.port;
+    if (port === undefined || this.#tls?.certificates.covers(host) !== true) return undefined;
+    return `https://${host}${port === 443 ? '' : `:${String(port)}`}`;
   }
 }
 

@@ -9,6 +9,7 @@
  */
 import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
 import type { ProxyServer } from 'httpxy';
 
 import type { Tenants } from '../../protocol/edge-messages.ts';
@@ -21,6 +22,7 @@ import {
   type Notice,
   noticeOf,
   rawNotice,
+  redirectNotice,
   sendNotice,
   vacancyNotice,
 } from './pages.ts';
@@ -38,25 +40,34 @@ import { SingleAgent, Upstreams } from './upstreams.ts';
 
 const upgradeMs = 30_000;
 const triesMax = 4;
+/** Where an authority looks over plain HTTP for what it was promised (RFC 8555, 8.3). */
+const challengePath = '/.well-known/acme-challenge/';
 const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 interface ForwarderParts {
   routes: Routes;
   tenants: Tenants;
   logger: Logger;
+  /** Where a host is that has a certificate; undefined: on HTTP alone. */
+  secureOrigin: (host: string) => string | undefined;
 }
 
 export class Forwarder {
   readonly #routes: Routes;
   readonly #logger: Logger;
+  readonly #secureOrigin: ForwarderParts['secureOrigin'];
   readonly #proxy: ProxyServer;
   readonly #upstreams: Upstreams;
   readonly #turns = new RequestTurns();
   #isDraining = false;
 
-  private constructor({ routes, tenants, logger }: ForwarderParts, proxy: ProxyServer) {
+  private constructor(
+    { routes, tenants, logger, secureOrigin }: ForwarderParts,
+    proxy: ProxyServer,
+  ) {
     this.#routes = routes;
     this.#logger = logger;
+    this.#secureOrigin = secureOrigin;
     this.#proxy = proxy;
     this.#upstreams = new Upstreams(tenants, (target) => routes.has(target));
     proxy.on('proxyReqWs', refuseImpassable);
@@ -150,6 +161,8 @@ export class Forwarder {
     }
     const route = this.#routes.find(host);
     if (!route) return { notice: noticeOf(404) };
+    const elsewhere = elsewhereOf(req, host, this.#secureOrigin);
+    if (elsewhere) return { notice: elsewhere };
     if (route.settings.maintenance) return { notice: maintenanceNotice(route) };
     return route.targets.length > 0 ? { route } : { notice: vacancyNotice(route) };
   }
@@ -171,6 +184,21 @@ export class Forwarder {
 /** The answer when no target took a connection. The reason may be known. */
 function refusal(route: LiveRoute): Notice {
   return route.vacancy === undefined ? noticeOf(502, route) : vacancyNotice(route);
+}
+
+/** The answer to a request that is to come over HTTPS, or over a connection that was made for its host. */
+function elsewhereOf(
+  { socket, url = '' }: IncomingMessage,
+  host: string,
+  secureOrigin: ForwarderParts['secureOrigin'],
+): Notice | undefined {
+  if ('servername' in socket) {
+    const { servername } = socket as TLSSocket & { servername: string };
+    return servername.toLowerCase() === host ? undefined : noticeOf(421);
+  }
+  if (url.startsWith(challengePath)) return undefined;
+  const origin = secureOrigin(host);
+  return origin === undefined ? undefined : redirectNotice(`${origin}${url}`);
 }
 
 /** Answers in the app's place when that fails, or answers what cannot be passed on, to an upgrade. */

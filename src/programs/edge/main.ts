@@ -64,8 +64,18 @@ async function main(): Promise<void> {
       case 'begin':
         edge.trust(order.trustedProxies);
         edge.setRoutes(order.routes);
+        edge.setCertificates(order.certificates);
         for (const [workload, place] of order.places) link.place(workload, place);
         if (handle !== undefined) await edge.listen(handle);
+        return;
+      case 'listen-tls':
+        if (handle !== undefined) await edge.listenTls(handle, order.ticketKeys);
+        return;
+      case 'ticket-keys':
+        edge.setTicketKeys(order.ticketKeys);
+        return;
+      case 'certificates':
+        edge.setCertificates(order.certificates);
         return;
       case 'trust':
         edge.trust(order.proxies);

@@ -9,7 +9,7 @@ import type { Vacancy } from '../../protocol/workload.ts';
 import { http } from './lean-http.ts';
 import type { LiveRoute } from './routes.ts';
 
-export type EdgeStatus = 400 | 404 | 413 | 502 | 503 | 504;
+export type EdgeStatus = 308 | 400 | 404 | 413 | 421 | 502 | 503 | 504;
 
 /** An answer of the edge, and its name in the log. */
 export interface Notice {
@@ -20,12 +20,16 @@ export interface Notice {
   requestId: string;
   /** Null: it is about no app. */
   app: string | null;
+  /** Where it is to be asked instead. */
+  location?: string;
 }
 
 const sentences: Readonly<Record<EdgeStatus, string>> = {
+  308: 'The app is at another address.',
   400: 'The request cannot be read.',
   404: 'There is no app at this address.',
   413: 'The request is larger than what this app takes.',
+  421: 'The connection is not for this host.',
   502: 'The app does not answer right now.',
   503: 'The app is not running.',
   504: 'The app did not answer in time.',
@@ -61,6 +65,11 @@ export function noticeOf(status: EdgeStatus, route?: Pick<LiveRoute, 'app'>): No
     requestId: randomUUID(),
     app: route?.app?.name ?? null,
   };
+}
+
+/** The answer to a request that is to be made elsewhere, in the same way. */
+export function redirectNotice(location: string): Notice {
+  return { ...noticeOf(308), location };
 }
 
 /** The answer for an app that takes no requests. */
@@ -141,6 +150,7 @@ function headersOf(notice: Notice, type: string, body: Buffer): Record<string, s
     vary: 'accept',
     'x-content-type-options': 'nosniff',
     'x-request-id': requestId,
+    ...(notice.location !== undefined && { location: notice.location }),
     ...(notice.retryAfterS !== null && { 'retry-after': String(notice.retryAfterS) }),
     // The rest of a faulty request is not read, so its connection cannot carry another one.
     ...(status === 400 && { connection: 'close' }),

@@ -85,7 +85,8 @@ function headOf({ headers, socket }: IncomingMessage): (string | string[])[] {
     head.push(name, value);
   }
   const client = (socket.remoteAddress ?? '').replace(/^::ffff:/, '');
-  head.push('x-forwarded-for', client, 'x-forwarded-proto', 'http');
+  const proto = 'encrypted' in socket ? 'https' : 'http';
+  head.push('x-forwarded-for', client, 'x-forwarded-proto', proto);
   head.push('x-forwarded-host', headers.host ?? '');
   return head;
 }

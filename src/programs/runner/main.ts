@@ -134,7 +134,7 @@ async function main(): Promise<void> {
   process.umask(0o022);
   closeInherited();
   // Whoever starts a runner hands it the key on standard input: it stands in no file and no list.
-  const key = Buffer.from(fs.readFileSync(0, 'latin1').trim(), 'hex');
+  const seal = new EnvSeal(Buffer.from(fs.readFileSync(0, 'latin1').trim(), 'hex'));
   const logger = lineLogger('runner');
   surviveBugs(logger);
   const stateDir = ownDir(dataDir, runnerStateDir);
@@ -160,7 +160,7 @@ async function main(): Promise<void> {
     openNetworks: () => openNetworks({ stateDir, instance, clock: systemClock, logger }),
   });
   const edge: EdgeKeeper = new EdgeKeeper({
-    stateDir,
+    ...{ stateDir, seal },
     tenants: () => runner,
     uid: host.isRoot ? edgeUid : null,
     clock: systemClock,
@@ -169,7 +169,7 @@ async function main(): Promise<void> {
   const runner = new Runner({
     edge,
     stateDir,
-    records: new Records(path.join(stateDir, 'workloads'), new EnvSeal(key)),
+    records: new Records(path.join(stateDir, 'workloads'), seal),
     instance,
     output: outputLimits,
     limits,

@@ -20,7 +20,7 @@ import type { Runner } from './runner.ts';
 
 export interface RunnerServerOptions {
   runner: Runner;
-  edge: Pick<EdgeKeeper, 'configure' | 'setRoutes' | 'traffic'>;
+  edge: Pick<EdgeKeeper, 'configure' | 'setRoutes' | 'setCertificates' | 'traffic'>;
   logger: Logger;
   /** Layers of isolation that this runner was told to leave out. */
   without: readonly IsolationLayer[];
@@ -151,7 +151,7 @@ class Connection {
 
   #handlersOf({ runner, edge, without, handover }: RunnerServerOptions): Handlers {
     return {
-      hello: () => ({ protocol: runnerProtocol, pid: process.pid, without }),
+      hello: () => ({ protocol: runnerProtocol, pid: process.pid, without, tls: true }),
       handover,
       configure: (frame) => edge.configure(frame.edge),
       start: ({ spec }) => runner.start(spec),
@@ -171,6 +171,7 @@ class Connection {
       'free-port': () => runner.freePort(),
       'let-port': ({ owner }) => runner.letPort(owner),
       'set-routes': ({ routes }) => edge.setRoutes(routes),
+      'set-certificates': ({ certificates }) => edge.setCertificates(certificates),
       'terminal-open': (frame) => this.#terminals.open(frame),
       exec: (frame) =>
         this.#until(frame, (signal) => runner.exec(frame.workload, frame.spec, signal)),

@@ -1,33 +1,48 @@
 /**
- * Owns that there is an edge: its port, what it is told, and its process, which is started again when it ends.
+ * Owns that there is an edge: its ports, what it is told, and its process, which is started again when it ends.
  *
  * 1. What is told holds when its promise resolves, in every process of the edge that lives: a route or a place
  *    that is withdrawn leads nowhere from then on.
- * 2. The port is bound here. When it is taken, that is tried again until it is free; the routes are kept meanwhile.
+ * 2. The ports are bound here. When one is taken, that is tried again until it is free; routes and certificates are
+ *    kept meanwhile.
  * 3. A new process takes over before the old one drains. When one dies, connections wait for the next.
  */
+import { randomBytes } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
+
 import type { EdgeAddress, EdgeSettings } from '../../../protocol/runner-messages.ts';
 import type { EdgeOrder, OwnPlace } from '../../../protocol/edge-messages.ts';
-import type { EdgeRoute } from '../../../protocol/workload.ts';
+import type { EdgeCertificate, EdgeRoute } from '../../../protocol/workload.ts';
+import { every } from '../../../lib/clock.ts';
 import { ServiceError } from '../../../lib/errors.ts';
 import { restartDelayMs } from '../backoff.ts';
-import { BoundPort } from './bound-port.ts';
+import type { EnvSeal } from '../sealed-env.ts';
+import { BoundPorts } from './bound-ports.ts';
 import { EdgeProcess, type EdgeProcessOptions, ownProgram } from './edge-process.ts';
 import { endLastProcess, noteProcess } from './last-process.ts';
+import { StoredCertificates } from './stored-certificates.ts';
 import { StoredRoutes } from './stored-routes.ts';
 import { StoredTraffic } from './stored-traffic.ts';
 
 export interface EdgeKeeperOptions extends EdgeProcessOptions {
-  /** The folder where the routes are kept. */
+  /** The folder where routes and certificates are kept. */
   stateDir: string;
+  seal: EnvSeal;
 }
 
 type Port =
   | { phase: 'off' }
-  | { phase: 'bound'; bound: BoundPort }
-  | { phase: 'refused'; address: EdgeAddress; code: string; cancelRetry: () => void };
+  | { phase: 'bound'; bound: BoundPorts }
+  | { phase: 'refused'; address: EdgeAddress; refusal: Refusal; cancelRetry: () => void };
+
+interface Refusal {
+  port: number;
+  code: string;
+}
 
 const retryMs = 2000;
+/** Who kept a session open to recorded bytes by keys that were stolen later opens those of a day. */
+const ticketKeysMs = 24 * 60 * 60_000;
 const backoff = { firstMs: 20, maxMs: 5000, goodRunMs: 10_000 };
 
 export class EdgeKeeper {
@@ -35,6 +50,7 @@ export class EdgeKeeper {
   readonly traffic: StoredTraffic;
   readonly #options: EdgeKeeperOptions;
   readonly #routes: StoredRoutes;
+  readonly #certificates: StoredCertificates;
   /** Where workloads serve; null: nowhere any more, which not every process has acknowledged. */
   readonly #places = new Map<string, OwnPlace | null>();
   /** All that live, also those that drain. */
@@ -44,6 +60,8 @@ export class EdgeKeeper {
   #trustedProxies: readonly string[] = [];
   /** What the next process is started with. */
   #program = ownProgram;
+  #ticketKeys = newTicketKeys();
+  readonly #stopTicketKeys: () => void;
   #shortRuns = 0;
   #cancelStart: () => void = () => undefined;
   /** Changes of the port, one after the other. */
@@ -54,6 +72,11 @@ export class EdgeKeeper {
     this.#options = options;
     this.#routes = new StoredRoutes(options.stateDir);
     this.traffic = new StoredTraffic(options.stateDir, options.logger);
+    this.#certificates = new StoredCertificates(options.stateDir, options.seal);
+    this.#stopTicketKeys = every(options.clock, ticketKeysMs, () => {
+      this.#ticketKeys = newTicketKeys();
+      void this.#tell({ op: 'ticket-keys', ticketKeys: this.#ticketKeys });
+    });
     endLastProcess(options.stateDir);
   }
 
@@ -70,7 +93,7 @@ export class EdgeKeeper {
     this.#trustedProxies = settings?.trustedProxies ?? [];
     this.#program = settings?.program ?? ownProgram;
     await this.#tell({ op: 'trust', proxies: this.#trustedProxies });
-    const address = settings && { host: settings.host, port: settings.port };
+    const address = settings && addressOf(settings);
     const change = this.#changes.then(() => this.#change(address));
     this.#changes = change.catch((error: unknown) =>
       this.#options.logger.error({ err: error }, 'edge_change_failed'),
@@ -89,6 +112,12 @@ export class EdgeKeeper {
     this.#refuseWhenRefused();
   }
 
+  /** Replaces all certificates, on disk first. Resolves when new connections get them. */
+  async setCertificates(certificates: readonly EdgeCertificate[]): Promise<void> {
+    this.#certificates.replace(certificates);
+    await this.#tell({ op: 'certificates', certificates });
+  }
+
   /** Where the workload serves in a network of its own; undefined: nowhere. */
   async place(workload: string, place: OwnPlace | undefined): Promise<void> {
     const told = this.#places.get(workload);
@@ -101,6 +130,7 @@ export class EdgeKeeper {
   /** Ends all of it at once; resolves when no process is left. */
   async close(): Promise<void> {
     this.#turnOff();
+    this.#stopTicketKeys();
     const allGone = new Promise<void>((resolve) => (this.#tellAllGone = resolve));
     if (this.#processes.size === 0) return;
     for (const one of this.#processes) one.kill();
@@ -109,9 +139,9 @@ export class EdgeKeeper {
 
   #refuseWhenRefused(): void {
     if (this.#port.phase !== 'refused') return;
-    const { address, code } = this.#port;
-    const reason = code === 'EADDRINUSE' ? 'the port is in use' : code;
-    const where = `${address.host}:${String(address.port)}`;
+    const { address, refusal } = this.#port;
+    const reason = refusal.code === 'EADDRINUSE' ? 'the port is in use' : refusal.code;
+    const where = `${address.host}:${String(refusal.port)}`;
     throw new ServiceError('CONFLICT', `Cannot open the edge on ${where}: ${reason}.`);
   }
 
@@ -153,17 +183,17 @@ export class EdgeKeeper {
   async #turnOn(address: EdgeAddress): Promise<void> {
     const { clock, logger } = this.#options;
     try {
-      const bound = BoundPort.bind(address);
+      const bound = new BoundPorts(address);
       this.#port = { phase: 'bound', bound };
       logger.info({ ...address }, 'edge_port_bound');
       await this.#start(bound);
     } catch (error) {
-      const code = (error as NodeJS.ErrnoException).code ?? 'unknown';
-      if (this.#port.phase === 'off') logger.warn({ ...address, code }, 'edge_refused');
+      const { code = 'unknown', port = address.port } = error as Partial<Refusal>;
+      if (this.#port.phase === 'off') logger.warn({ ...address, port, code }, 'edge_refused');
       const cancelRetry = clock.after(retryMs, () => {
         this.#changes = this.#changes.then(() => this.#retry(address));
       });
-      this.#port = { phase: 'refused', address, code, cancelRetry };
+      this.#port = { phase: 'refused', address, refusal: { port, code }, cancelRetry };
     }
   }
 
@@ -188,13 +218,13 @@ export class EdgeKeeper {
   }
 
   /** Resolves when it listens, or is gone. */
-  async #start(bound: BoundPort): Promise<void> {
+  async #start(bound: BoundPorts): Promise<void> {
     const { process, begun } = this.#launch(bound);
     this.#serving = process;
     await begun;
   }
 
-  #launch(bound: BoundPort): { process: EdgeProcess; begun: Promise<boolean> } {
+  #launch(bound: BoundPorts): { process: EdgeProcess; begun: Promise<boolean> } {
     const { clock } = this.#options;
     const startedAtMs = clock.now();
     const started = new EdgeProcess(this.#program, this.#options, {
@@ -209,11 +239,7 @@ export class EdgeKeeper {
     });
     this.#processes.add(started);
     if (started.pid !== undefined) noteProcess(this.#options.stateDir, started.pid);
-    const places = [...this.#places].flatMap(([workload, place]) =>
-      place === null ? [] : [[workload, place] as const],
-    );
-    const begin = { trustedProxies: this.#trustedProxies, routes: this.#routes.all, places };
-    return { process: started, begun: started.tell({ op: 'begin', ...begin }, bound.handle) };
+    return { process: started, begun: this.#begin(started, bound) };
   }
 
   #forget(ended: EdgeProcess): void {
@@ -222,12 +248,35 @@ export class EdgeKeeper {
     if (this.#processes.size === 0) this.#tellAllGone();
   }
 
-  #startAgain(bound: BoundPort): void {
+  async #begin(process: EdgeProcess, bound: BoundPorts): Promise<boolean> {
+    const begin = {
+      trustedProxies: this.#trustedProxies,
+      routes: this.#routes.all,
+      certificates: this.#certificates.all,
+      places: [...this.#places].flatMap(([workload, place]) =>
+        place === null ? [] : [[workload, place] as const],
+      ),
+    };
+    const told = [process.tell({ op: 'begin', ...begin }, bound.http)];
+    const ticketKeys = this.#ticketKeys;
+    if (bound.tls) told.push(process.tell({ op: 'listen-tls', ticketKeys }, bound.tls));
+    return !(await Promise.all(told)).includes(false);
+  }
+
+  #startAgain(bound: BoundPorts): void {
     const delayMs = this.#shortRuns === 0 ? 0 : restartDelayMs(backoff, this.#shortRuns);
     this.#cancelStart = this.#options.clock.after(delayMs, () => void this.#start(bound));
   }
 }
 
+function addressOf({ host, port, tlsPort }: EdgeSettings): EdgeAddress {
+  return { host, port, ...(tlsPort !== undefined && { tlsPort }) };
+}
+
 function isSame(one: EdgeAddress | null, other: EdgeAddress | null): boolean {
-  return one?.host === other?.host && one?.port === other?.port;
+  return isDeepStrictEqual(one, other);
+}
+
+function newTicketKeys(): string {
+  return randomBytes(48).toString('base64');
 }

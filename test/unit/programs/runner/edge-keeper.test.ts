@@ -8,6 +8,7 @@ import { afterEach, beforeEach, describe, it } from 'node:test';
 
 import { type Clock, systemClock } from '../../../../src/lib/clock.ts';
 import { EdgeKeeper } from '../../../../src/programs/runner/edge/edge-keeper.ts';
+import { EnvSeal } from '../../../../src/programs/runner/sealed-env.ts';
 import { ownProgram } from '../../../../src/programs/runner/edge/edge-process.ts';
 import type { Target } from '../../../../src/protocol/edge-messages.ts';
 import { eventually } from '../../../support/eventually.ts';
@@ -55,6 +56,7 @@ describe('EdgeKeeper', () => {
     };
     return new EdgeKeeper({
       stateDir: dir,
+      seal: new EnvSeal(Buffer.alloc(32, 7)),
       tenants: () => tenants,
       uid: null,
       clock,

@@ -1,0 +1,10 @@
+/** Owns what the edge is told of the configuration. */
+import type { Config } from '../config.ts';
+import type { EdgeSettings } from '../protocol/runner-messages.ts';
+
+export type EdgeOptions = Pick<Config, 'edgeHost' | 'edgePort' | 'edgeTlsPort' | 'trustedProxies'>;
+
+export function edgeSettings(config: EdgeOptions): EdgeSettings {
+  const { edgeHost: host, edgePort: port, edgeTlsPort: tlsPort, trustedProxies } = config;
+  return { host, port, ...(tlsPort !== null && { tlsPort }), trustedProxies };
+}
