@@ -1,7 +1,7 @@
 /**
  * Owns the shape of a contest over HTTP: warm-up, then each contender in turn, round by round, so
  * that a noisy machine hits all of them. The answers of each are checked before, during and after
- * every round.
+ * every round. In a smoke others than ours are only asked: nobody reads their figures.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -79,7 +79,7 @@ export async function inTurn<Of extends Contenders>(
     contender,
     results: [] as HttpResult[],
   }));
-  const running = all.filter(({ contender }) => takesPart(bench, contender));
+  const running = all.filter(({ name, contender }) => isLoaded(bench, name, contender));
   const load = async (contender: Contender, s: number): Promise<HttpResult> => {
     const { server, request } = contender;
     const { bytes, body } = await asked(contender);
@@ -91,6 +91,9 @@ export async function inTurn<Of extends Contenders>(
     await asked(contender);
     return result;
   };
+  for (const one of all) {
+    if (!bench.oursOnly && !running.includes(one)) await asked(one.contender);
+  }
   for (const { contender } of running) {
     if (warmUpSeconds > 0) await load(contender, warmUpSeconds);
   }
@@ -103,8 +106,10 @@ export async function inTurn<Of extends Contenders>(
   return Object.fromEntries(named) as Results<Of>;
 }
 
-function takesPart(bench: Bench, { server }: Contender): boolean {
-  return !bench.oursOnly || bench.isOurs(server);
+/** Whether it is put under load. `ours` may be a part of Gangway in a program of the bench. */
+export function isLoaded(bench: Bench, name: string, { server }: Contender): boolean {
+  if (bench.isOurs(server)) return true;
+  return !bench.oursOnly && (name === 'ours' || !bench.quick);
 }
 
 /** Each round another one begins: nobody always runs behind the same neighbour's heat. */
@@ -232,7 +237,7 @@ export async function latencyRow(
   const { perSecond, goals = [], connections = 50 } = options;
   // A thousand requests at least, so that the slowest hundredth is more than a few.
   const { seconds = bench.pick(perSecond < 1_000 ? 2 : 1, 1) } = options;
-  const running = Object.entries(contenders).filter(([, one]) => takesPart(bench, one));
+  const running = Object.entries(contenders).filter(([name, one]) => isLoaded(bench, name, one));
   const latencies: Record<string, LatencyMs[]> = mapped(contenders, () => []);
   const lates: LatencyMs[] = [];
   await bench.eachRound(3, async (round) => {

@@ -17,7 +17,15 @@ import { ask } from '../load/requests.ts';
 import { openLoop } from '../load/open-loop.ts';
 import { type Goal, type LatencyMs, type Row, row } from '../model.ts';
 import { startPeer } from '../peers.ts';
-import { bareNode, httpRows, inTurn, middles, startBare, startBareNode } from '../rounds.ts';
+import {
+  bareNode,
+  httpRows,
+  inTurn,
+  isLoaded,
+  middles,
+  startBare,
+  startBareNode,
+} from '../rounds.ts';
 import type { Contender, Request } from '../rounds.ts';
 import { renamed } from './documents.ts';
 import { type AppsInstance, questionRequest, servedFile } from './instance.ts';
@@ -111,7 +119,7 @@ async function latencyRow(
   await bench.eachRound(3, async () => {
     for (const name of names) {
       const one = contenders[name];
-      if (one === undefined || (bench.oursOnly && !bench.isOurs(one.server))) continue;
+      if (one === undefined || !isLoaded(bench, name, one)) continue;
       const { server, request } = one;
       const expected = (await ask(server.port, request)).body.toString();
       const calls = (request.bodies ?? [])
