@@ -67,6 +67,9 @@ export type FromRunner = (EdgeOrder & { n: number }) | { re: number; ok: unknown
 /** What the edge tells unasked, and nobody acknowledges. */
 export type EdgeNews =
   /** All counts so far of the apps whose counts have changed. */
-  { traffic: readonly TrafficReport[] };
+  { traffic: readonly TrafficReport[] } | { access: AccessLines };
+
+/** Of apps' access logs: whole lines. */
+export type AccessLines = readonly (readonly [app: string, text: string])[];
 
 export type FromEdge = (EdgeQuestion & { n: number }) | { done: number } | EdgeNews;

@@ -1,13 +1,14 @@
 /**
  * Owns how log entries are stored in a spool file and sent to followers: one record after the other,
- * `u32 length of the bytes | u8 stream (1 stdout, 2 stderr) | f64 time (ms) | bytes`, big-endian.
+ * `u32 length of the bytes | u8 stream (1 stdout, 2 stderr, 3 access) | f64 time (ms) | bytes`, big-endian.
  * Sequence numbers are not written: the first one is known, and the others follow.
  */
-import type { LogEntry } from './workload.ts';
+import type { EntryStream, LogEntry } from './workload.ts';
 
 export const recordHeaderBytes = 13;
 /** The longest entry. A longer line continues in the next entry. */
 export const entryMaxBytes = 16 * 1024;
+const streams: readonly EntryStream[] = ['stdout', 'stderr', 'access'];
 /** Fewer bytes than these are copied faster one by one than by a call. */
 const callBytes = 8;
 
@@ -15,12 +16,12 @@ const callBytes = 8;
 export function encodeRecords(
   bytes: Buffer,
   ends: readonly number[],
-  stream: 'stdout' | 'stderr',
+  stream: EntryStream,
   atMs: number,
 ): Buffer {
   const records = Buffer.allocUnsafe((ends.at(-1) ?? 0) + ends.length * recordHeaderBytes);
   const header = Buffer.alloc(recordHeaderBytes);
-  header.writeUInt8(stream === 'stdout' ? 1 : 2, 4);
+  header.writeUInt8(streams.indexOf(stream) + 1, 4);
   header.writeDoubleBE(atMs, 5);
   let position = 0;
   let start = 0;
@@ -57,7 +58,8 @@ export function scanRecords(
   while (count < limit && bytes.length - end >= recordHeaderBytes) {
     const length = bytes.readUInt32BE(end);
     const stream = bytes.readUInt8(end + 4);
-    if (length > entryMaxBytes || (stream !== 1 && stream !== 2)) return { count, end, torn: true };
+    if (length > entryMaxBytes || stream < 1 || stream > streams.length)
+      return { count, end, torn: true };
     if (end + recordHeaderBytes + length > bytes.length) break;
     end += recordHeaderBytes + length;
     count++;
@@ -77,7 +79,7 @@ export function decodeRecords(records: Uint8Array, firstSeq: number): LogEntry[]
     entries.push({
       seq: firstSeq + entries.length,
       atMs: bytes.readDoubleBE(position + 5),
-      stream: bytes.readUInt8(position + 4) === 1 ? 'stdout' : 'stderr',
+      stream: streams[bytes.readUInt8(position + 4) - 1] ?? 'stderr',
       bytes: bytes.subarray(position + recordHeaderBytes, end),
     });
     position = end;

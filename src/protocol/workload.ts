@@ -156,13 +156,26 @@ export interface Workload {
   address?: { host: string; port: number };
 }
 
+/** `access`: of an app's visitors, from the edge. */
+export type EntryStream = 'stdout' | 'stderr' | 'access';
+
 export interface LogEntry {
   /** Ascends by one for each entry of a workload, from 1. */
   seq: number;
   atMs: number;
-  stream: 'stdout' | 'stderr';
+  stream: EntryStream;
   /** Bytes as written, with the newline when there was one; 16 KiB at most. */
   bytes: Uint8Array;
+}
+
+/** By which the access log of an app is followed and acknowledged, as the log of a workload is. */
+export function accessLogOf(appId: string): string {
+  return `access:${appId}`;
+}
+
+/** Undefined for what is no access log. */
+export function appOfAccessLog(id: string): string | undefined {
+  return /^access:([A-Za-z0-9_-]{1,64})$/.exec(id)?.[1];
 }
 
 /** Why an app does not take its visitors' requests. Visitors are told, and may be anybody. */

@@ -27,8 +27,11 @@ export interface DockerRuntimeOptions {
 export interface Place {
   /** Runs apps and databases. */
   driver: Driver;
-  /** Runs programs of this machine for the service itself. */
-  host: Pick<Driver, 'start' | 'pipe' | 'remove' | 'traffic' | 'forgetTraffic'>;
+  /** Runs programs of this machine for the service itself, and the edge. */
+  host: Pick<
+    Driver,
+    'start' | 'pipe' | 'remove' | 'follow' | 'acknowledge' | 'traffic' | 'forgetTraffic'
+  >;
 }
 
 export async function createDockerRuntime(options: DockerRuntimeOptions): Promise<Place> {

@@ -24,6 +24,7 @@ import { ActorRuntime } from '../actors/runtime/runtime.ts';
 import { IsolationWatch } from '../actors/server/isolation-watch.ts';
 import { ServerWatch } from '../actors/server/watch.ts';
 import { LiveLogs } from '../logs/live/live-logs.ts';
+import { AccessFeeds } from '../logs/live/access-feeds.ts';
 import { DriverWatch } from '../logs/live/driver-watch.ts';
 import type { Config } from '../config.ts';
 import { registerActors } from './actors.ts';
@@ -143,6 +144,7 @@ export class Platform {
   readonly #place: DriverWatch;
   readonly #servers: ServerWatch;
   readonly #sampler: UsageSampler;
+  readonly #accessFeeds: AccessFeeds;
   readonly #leftovers: Leftovers;
   readonly #backups: BackupParts;
   #cancelRetention: () => void = () => undefined;
@@ -189,6 +191,7 @@ export class Platform {
     this.isolation = new IsolationWatch({ driver, actors: this.actors.inside, logger, unfit });
     const samples = new MetricsWriter(usageSamples, this.folders.metrics);
     this.#sampler = new UsageSampler({ driver, writer: samples, clock, logger });
+    this.#accessFeeds = new AccessFeeds({ driver: parts.host, streams, store });
     this.traffic = new TrafficWatch({
       ...{ driver: parts.host, clock, logger },
       writer: new MetricsWriter(trafficSamples, this.folders.metrics),
@@ -242,6 +245,7 @@ export class Platform {
     await this.#watch.start();
     await this.#sampler.start();
     this.traffic.start();
+    await this.#accessFeeds.start();
     this.isolation.start();
     void this.#leftovers.remove();
     await this.#removeSnapshots();
@@ -277,6 +281,7 @@ export class Platform {
     this.#place.close();
     this.#sampler.close();
     this.traffic.close();
+    this.#accessFeeds.close();
     await this.actors.close();
     await this.#backups.close();
     await this.#writer.close();

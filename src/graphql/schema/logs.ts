@@ -28,7 +28,9 @@ export const databaseContainer = 'database';
 export const LogLineType = builder.objectRef<LineText>('LogLine').implement({
   fields: (t) => ({
     at: t.expose('atMs', { type: 'DateTime' }),
-    stream: t.exposeString('stream', { description: 'stdout, stderr or system.' }),
+    stream: t.exposeString('stream', {
+      description: 'stdout, stderr, system, or access: a request of a visitor.',
+    }),
     text: t.exposeString('text', { description: 'The line without its end.' }),
   }),
 });

@@ -22,7 +22,7 @@ const lineHeadBytes = 8;
 /** Longest body of a block. Bytes that claim a longer one are no block. */
 export const blockBodyMaxBytes = 16 * 1024 * 1024;
 const fileHeaderMaxBytes = 64 * 1024;
-const streams = ['stdout', 'stderr', 'system'] as const;
+const streams = ['stdout', 'stderr', 'system', 'access'] as const;
 
 export interface FileHeader {
   generation: string;

@@ -7,6 +7,7 @@
  *    memory.
  * 3. Retention drops whole segments. Readers are told of dropped lines as a gap.
  */
+import type { EntryStream } from '../../protocol/workload.ts';
 
 /** Of an app, `app:<id>`, or of another service of its stack, `app:<id>.<service>`. */
 export type LogName = `app:${string}` | `build:${string}` | `db:${string}`;
@@ -14,7 +15,7 @@ export type LogName = `app:${string}` | `build:${string}` | `db:${string}`;
 export interface LogLine {
   offset: number;
   atMs: number;
-  stream: 'stdout' | 'stderr' | 'system';
+  stream: EntryStream | 'system';
   /** Bytes as written, with the newline when there was one. */
   bytes: Uint8Array;
 }

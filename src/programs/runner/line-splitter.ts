@@ -6,6 +6,7 @@
  * 2. A character of UTF-8 is not cut when it can be helped.
  */
 import { encodeRecords, entryMaxBytes } from '../../protocol/log-records.ts';
+import type { EntryStream } from '../../protocol/workload.ts';
 
 const newline = 10;
 
@@ -21,11 +22,11 @@ interface Taken extends EncodedEntries {
 }
 
 export class LineSplitter {
-  readonly #stream: 'stdout' | 'stderr';
+  readonly #stream: EntryStream;
   /** The line not finished yet; below `entryMaxBytes`. */
   #rest: Buffer = Buffer.alloc(0);
 
-  constructor(stream: 'stdout' | 'stderr') {
+  constructor(stream: EntryStream) {
     this.#stream = stream;
   }
 

@@ -13,6 +13,7 @@ import type { Readable } from 'node:stream';
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { ReadAnswer } from '../../protocol/runner-messages.ts';
+import type { EntryStream } from '../../protocol/workload.ts';
 import type { FairTurns, Room } from './fair-turns.ts';
 import { type EncodedEntries, LineSplitter } from './line-splitter.ts';
 import { Spool, type SpoolOptions } from './spool.ts';
@@ -88,6 +89,11 @@ export class Output {
       });
       pipe.once('close', () => this.#receive(intake, null));
     });
+  }
+
+  /** Takes whole lines that come through no pipe. */
+  write(lines: Buffer, stream: EntryStream): void {
+    this.#append(new LineSplitter(stream).push(lines, this.#clock.now()));
   }
 
   /** Takes pieces within `room`; see `FairTurns`. */

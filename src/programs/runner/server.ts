@@ -15,12 +15,13 @@ import type { Logger } from '../../lib/log.ts';
 import { encodeFrame, FrameDecoder } from '../../protocol/message-frames.ts';
 import { runnerProtocol } from '../../protocol/runner-version.ts';
 import type { EdgeKeeper } from './edge/edge-keeper.ts';
+import type { Output } from './output.ts';
 import { servePipe } from './pipe-connection.ts';
 import type { Runner } from './runner.ts';
 
 export interface RunnerServerOptions {
   runner: Runner;
-  edge: Pick<EdgeKeeper, 'configure' | 'setRoutes' | 'setCertificates' | 'traffic'>;
+  edge: Pick<EdgeKeeper, 'configure' | 'setRoutes' | 'setCertificates' | 'traffic' | 'accessLogs'>;
   logger: Logger;
   /** Layers of isolation that this runner was told to leave out. */
   without: readonly IsolationLayer[];
@@ -161,13 +162,16 @@ class Connection {
       remove: ({ workload }) => runner.remove(workload),
       read: (frame) => this.#read(frame),
       cancel: ({ request }) => this.#waiting.get(request)?.abort(),
-      acknowledge: ({ workload, seq }) => runner.output(workload)?.acknowledge(seq),
+      acknowledge: ({ workload, seq }) => this.#output(workload)?.acknowledge(seq),
       probe: ({ workload }) => runner.probe(workload),
       listeners: ({ workload }) => runner.listeners(workload),
       usages: ({ workloads }) => runner.usages(workloads),
       isolation: () => runner.isolation,
       traffic: () => edge.traffic.all(),
-      'forget-traffic': ({ app }) => edge.traffic.forget(app),
+      'forget-traffic': ({ app }) => {
+        edge.traffic.forget(app);
+        edge.accessLogs.forget(app);
+      },
       'free-port': () => runner.freePort(),
       'let-port': ({ owner }) => runner.letPort(owner),
       'set-routes': ({ routes }) => edge.setRoutes(routes),
@@ -179,10 +183,15 @@ class Connection {
   }
 
   #read(frame: RequestFrame & { op: 'read' }): Promise<unknown> {
-    const output = this.#options.runner.output(frame.workload);
+    const output = this.#output(frame.workload);
     if (!output) throw new ServiceError('NOT_FOUND', 'There is no workload of this id.');
     const maxBytes = Math.min(frame.maxBytes, readMaxBytes);
     return this.#until(frame, (signal) => output.read(frame.afterSeq, maxBytes, signal));
+  }
+
+  #output(id: string): Output | undefined {
+    const { runner, edge } = this.#options;
+    return edge.accessLogs.output(id) ?? runner.output(id);
   }
 
   /** Gives the work up when it is canceled by its number, or the peer is gone. */

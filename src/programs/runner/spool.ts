@@ -18,6 +18,8 @@ export interface SpoolOptions {
   maxBytes: number;
   /** A new file begins beyond this size. */
   fileBytes: number;
+  /** Of the first entry where there is no file; default 1. */
+  firstSeq?: number;
 }
 
 export interface SpoolSlice {
@@ -54,7 +56,9 @@ export class Spool {
     this.#options = options;
     fs.mkdirSync(options.dir, { recursive: true, mode: 0o700 });
     this.#files = recoverFiles(options.dir);
-    if (this.#files.length === 0) this.#files.push({ firstSeq: 1, count: 0, bytes: 0 });
+    if (this.#files.length === 0) {
+      this.#files.push({ firstSeq: options.firstSeq ?? 1, count: 0, bytes: 0 });
+    }
     this.#fd = this.#open(this.#last);
     for (const file of this.#files) this.#totalBytes += file.bytes;
   }

@@ -11,12 +11,13 @@ import { randomBytes } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 
 import type { EdgeAddress, EdgeSettings } from '../../../protocol/runner-messages.ts';
-import type { EdgeOrder, OwnPlace } from '../../../protocol/edge-messages.ts';
+import type { EdgeNews, EdgeOrder, OwnPlace } from '../../../protocol/edge-messages.ts';
 import type { EdgeCertificate, EdgeRoute } from '../../../protocol/workload.ts';
 import { every } from '../../../lib/clock.ts';
 import { ServiceError } from '../../../lib/errors.ts';
 import { restartDelayMs } from '../backoff.ts';
 import type { EnvSeal } from '../sealed-env.ts';
+import { AccessLogs } from './access-logs.ts';
 import { BoundPorts } from './bound-ports.ts';
 import { EdgeProcess, type EdgeProcessOptions, ownProgram } from './edge-process.ts';
 import { endLastProcess, noteProcess } from './last-process.ts';
@@ -48,6 +49,7 @@ const backoff = { firstMs: 20, maxMs: 5000, goodRunMs: 10_000 };
 export class EdgeKeeper {
   /** Of the visitors of apps, over all processes. */
   readonly traffic: StoredTraffic;
+  readonly accessLogs: AccessLogs;
   readonly #options: EdgeKeeperOptions;
   readonly #routes: StoredRoutes;
   readonly #certificates: StoredCertificates;
@@ -72,6 +74,7 @@ export class EdgeKeeper {
     this.#options = options;
     this.#routes = new StoredRoutes(options.stateDir);
     this.traffic = new StoredTraffic(options.stateDir, options.logger);
+    this.accessLogs = new AccessLogs(options.stateDir, options.clock, options.logger);
     this.#certificates = new StoredCertificates(options.stateDir, options.seal);
     this.#stopTicketKeys = every(options.clock, ticketKeysMs, () => {
       this.#ticketKeys = newTicketKeys();
@@ -228,7 +231,7 @@ export class EdgeKeeper {
     const { clock } = this.#options;
     const startedAtMs = clock.now();
     const started = new EdgeProcess(this.#program, this.#options, {
-      news: ({ traffic }) => this.traffic.hear(started, traffic, (app) => this.#routes.leadTo(app)),
+      news: (news) => this.#hear(started, news),
       ended: () => {
         this.#forget(started);
         if (this.#serving !== started) return;
@@ -240,6 +243,12 @@ export class EdgeKeeper {
     this.#processes.add(started);
     if (started.pid !== undefined) noteProcess(this.#options.stateDir, started.pid);
     return { process: started, begun: this.#begin(started, bound) };
+  }
+
+  #hear(process: EdgeProcess, news: EdgeNews): void {
+    const isRouted = (app: string): boolean => this.#routes.leadTo(app);
+    if ('traffic' in news) this.traffic.hear(process, news.traffic, isRouted);
+    else this.accessLogs.hear(news.access, isRouted);
   }
 
   #forget(ended: EdgeProcess): void {

@@ -164,7 +164,8 @@ function start(entry: string, uid: number | null): ChildProcess {
 }
 
 function isNews(message: object): message is EdgeNews {
-  return 'traffic' in message && Array.isArray(message.traffic);
+  const news = 'traffic' in message ? message.traffic : 'access' in message && message.access;
+  return Array.isArray(news);
 }
 
 function isQuestion(message: object): message is EdgeQuestion & { n: number } {
