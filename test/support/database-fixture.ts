@@ -25,6 +25,7 @@ import { RecordedStreams } from './app-fixture.ts';
 import { eventually } from './eventually.ts';
 import { RestoreStandIns } from './restore-stand-ins.ts';
 import { MemoryStore } from './memory-store.ts';
+import { plainSecrets } from './plain-secrets.ts';
 import { ScriptedDriver } from './scripted-driver.ts';
 import type { ScriptedImages } from './scripted-images.ts';
 import { recordingLogger } from './silent-logger.ts';
@@ -116,7 +117,7 @@ export class DatabaseFixture {
     const { store, driver, streams, logger } = this;
     const runtime = new ActorRuntime({ store, clock: systemClock, logger, endingMs: 200 });
     const common = { reader: store, restores: this.restores, driver, clock: systemClock, logger };
-    runtime.register(edgeDefinition({ ...common, hostOf: (slug) => slug }));
+    runtime.register(edgeDefinition({ ...common, secrets: plainSecrets, hostOf: (slug) => slug }));
     runtime.register(
       databaseDefinition({
         ...common,

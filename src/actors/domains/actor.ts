@@ -9,18 +9,27 @@ import { randomBytes } from 'node:crypto';
 import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { newId } from '../../lib/ids.ts';
+import type { Logger } from '../../lib/log.ts';
+import type { SecretBox } from '../../store/secrets.ts';
 import type { Reader } from '../../store/reader-and-journal.ts';
 import type { AppRecord, DnsEntry, DomainRecord } from '../../store/records/records.ts';
-import { insert, removeAll, take } from '../../store/records/table.ts';
+import { insert, put, removeAll, take } from '../../store/records/table.ts';
 import { tables } from '../../store/records/tables.ts';
 import { bad } from '../app/settings/validate.ts';
 import type { Actor, ActorContext, ActorDefinition } from '../runtime/actor.ts';
+import { certificateKeyContext } from '../edge/edge-certificates.ts';
+import { edgeActor } from '../edge/edge-actor.ts';
+import { localServerId } from '../workload/deps.ts';
+import { checkCertificate } from './own-certificate.ts';
+import { uploadedOf, withCertificate } from './uploaded-certificates.ts';
 import { baseOf, checkHost, claimsAbove, isWildcard, type OwnHosts } from './host-names.ts';
 import { domainsKind, type DomainsProtocol } from './protocol.ts';
 
 export interface DomainsParts {
   reader: Reader;
   clock: Clock;
+  secrets: Pick<SecretBox, 'seal'>;
+  logger: Logger;
   /** The host name that an app has from Gangway. */
   hostOf: (slug: string) => string;
   ownHosts: () => OwnHosts;
@@ -47,6 +56,7 @@ class Domains {
     return {
       add: (given) => this.#add(given),
       remove: ({ domainId }) => this.#remove(domainId),
+      'upload-certificate': (given) => this.#uploadCertificate(given),
       forget: ({ appId }) => this.#forget(appId),
     };
   }
@@ -81,12 +91,45 @@ class Domains {
     if (source !== undefined) {
       throw new ServiceError('CONFLICT', `${source.host} leads to this domain: remove it first.`);
     }
-    await this.#context.commit([take(tables.domains, domainId)]);
+    const { reader } = this.#parts;
+    await this.#context.commit([take(tables.domains, domainId), ...uploadedOf(reader, [domain])]);
+    if (domain.certificateId !== null) this.#tellEdge();
     return true;
   }
 
+  async #uploadCertificate({
+    domainId,
+    ...given
+  }: DomainsProtocol['upload-certificate']['in']): Promise<DomainRecord> {
+    const { reader, clock, secrets } = this.#parts;
+    const domain = this.#domain(domainId);
+    const id = newId('crt', clock.now());
+    const checked = checkCertificate(given, domain.host, clock.now());
+    const key = secrets.seal(checked.key, certificateKeyContext(id));
+    const next = withCertificate(domain, id);
+    await this.#context.commit([
+      insert(tables.certificates, { ...checked, id, key, managed: false }),
+      put(tables.domains, next),
+      ...uploadedOf(reader, [domain]),
+    ]);
+    this.#tellEdge();
+    return next;
+  }
+
+  /** Of certificates that domains have got, or lost. */
+  #tellEdge(): void {
+    try {
+      this.#context.actors.tell(edgeActor.at(localServerId), { type: 'certificates' });
+    } catch (error) {
+      // The service is stopping; it is told at the next start.
+      this.#parts.logger.warn({ err: error }, 'edge_not_told');
+    }
+  }
+
   async #forget(appId: string): Promise<boolean> {
-    await this.#context.commit(removeAll(tables.domains, this.#of(appId)));
+    const domains = this.#of(appId);
+    const certificates = uploadedOf(this.#parts.reader, domains);
+    await this.#context.commit([...removeAll(tables.domains, domains), ...certificates]);
     return true;
   }
 

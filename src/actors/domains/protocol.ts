@@ -2,6 +2,7 @@
  * Owns the messages of the `domains` actor: the only way to change a domain. The sender's rights were checked before.
  */
 import type { DomainRecord } from '../../store/records/records.ts';
+import type { GivenCertificate } from './own-certificate.ts';
 import { actorKind } from '../runtime/actor.ts';
 
 // A type, not an interface: it has to be assignable to Protocol's index signature.
@@ -13,6 +14,8 @@ export type DomainsProtocol = {
   };
   /** NOT_FOUND; CONFLICT while others lead to it. */
   remove: { in: { domainId: string }; out: boolean };
+  /** Instead of any that it has. A ServiceError CERTIFICATE_… for one that is no good. */
+  'upload-certificate': { in: { domainId: string } & GivenCertificate; out: DomainRecord };
   /** The app is removed for good. */
   forget: { in: { appId: string }; out: boolean };
 };

@@ -1,8 +1,8 @@
 /**
- * Owns the routes of the edge: host name to instance, over all apps.
+ * Owns the routes of the edge: host name to instance, over all apps; and the certificates it serves with.
  *
  * 1. The first message builds the routes from the store; after that the apps report their changes.
- * 2. A reply means that the edge has the routes, or that they will be sent again (`false`).
+ * 2. A reply means that the edge has what there is to tell, or that it will be sent again (`false`).
  * 3. An app that runs nothing has a route without targets (503); an unknown host has none (404).
  * 4. A change only of texts for visitors is sent a little later, many changes at once.
  */
@@ -11,13 +11,17 @@ import { tables } from '../../store/records/tables.ts';
 import { actorKind } from '../runtime/actor.ts';
 import type { Actor, ActorContext, ActorDefinition } from '../runtime/actor.ts';
 import type { WorkloadDeps } from '../workload/deps.ts';
+import type { SecretBox } from '../../store/secrets.ts';
+import { edgeCertificates } from './edge-certificates.ts';
 import { isSameButForWords, isSameRoute, routeOf } from './app-route.ts';
 
 export type EdgeProtocol = {
-  /** Sends all routes to the edge; requested at start and when the driver connects again. */
+  /** Sends all routes and certificates to the edge; requested at start and when the driver connects again. */
   sync: { in: object; out: boolean };
   /** The route of an app's host; null removes it. */
   route: { in: { appId: string; route: EdgeRoute | null }; out: boolean };
+  /** Sends all certificates: those of domains have changed. */
+  certificates: { in: object; out: boolean };
 };
 
 /** One for each server: `edgeActor.at(serverId)`. */
@@ -25,6 +29,7 @@ export const edgeActor = actorKind<EdgeProtocol>('edge');
 
 export interface EdgeDeps extends Pick<WorkloadDeps, 'reader' | 'driver' | 'clock' | 'logger'> {
   hostOf: (slug: string) => string;
+  secrets: Pick<SecretBox, 'open'>;
 }
 
 /** The pause before routes that the edge did not take are sent again. */
@@ -72,6 +77,7 @@ class Edge {
   readonly #routes: Map<string, EdgeRoute>;
   /** Cancels what is to be sent later. */
   #cancelNext: (() => void) | null = null;
+  #cancelCertificates: () => void = () => undefined;
 
   constructor(deps: EdgeDeps, context: ActorContext<EdgeProtocol>, routes: Map<string, EdgeRoute>) {
     this.#deps = deps;
@@ -81,7 +87,8 @@ class Edge {
 
   get handlers(): Actor<EdgeProtocol> {
     return {
-      sync: () => this.#send(),
+      sync: () => this.#sync(),
+      certificates: () => this.#sendCertificates(),
       route: ({ appId, route }) => this.#change(appId, route),
     };
   }
@@ -98,6 +105,28 @@ class Edge {
     if (!isAboutWords) return this.#send();
     if (this.#cancelNext === null) this.#sendIn(gatherMs);
     return true;
+  }
+
+  async #sync(): Promise<boolean> {
+    // Certificates first: as soon as there is a route, its visitors may come by HTTPS.
+    const [certificates, routes] = [await this.#sendCertificates(), await this.#send()];
+    return certificates && routes;
+  }
+
+  async #sendCertificates(): Promise<boolean> {
+    const { driver, reader, secrets, clock, logger } = this.#deps;
+    this.#cancelCertificates();
+    try {
+      await driver.setCertificates(edgeCertificates(reader, secrets));
+      return true;
+    } catch (error) {
+      logger.warn({ err: error }, 'edge_certificates_not_set');
+      this.#cancelCertificates = clock.after(
+        retryMs,
+        () => void this.#context.report(() => this.#sendCertificates()),
+      );
+      return false;
+    }
   }
 
   #sendIn(delayMs: number): void {

@@ -5,7 +5,7 @@ import { tables } from '../../store/records/tables.ts';
 import { askActor } from '../access.ts';
 import { AppType } from './apps.ts';
 import { builder } from './builder.ts';
-import { appByAppId, domainById, needs } from './needs.ts';
+import { appByAppId, domainByDomainId, domainById, needs } from './needs.ts';
 
 const DomainStatusType = builder.enumType('DomainStatus', {
   values: ['pending_dns', 'issuing', 'active', 'failed'] as const,
@@ -77,6 +77,21 @@ builder.mutationFields((t) => ({
       args: { host: t.arg.string({ required: true }), redirectTo: t.arg.string() },
       resolve: ({ id: appId }, { host, redirectTo = null }, context) =>
         askActor(context, domainsActor, { type: 'add', appId, host, redirectTo }),
+    }),
+  }),
+  uploadCertificate: t.field({
+    type: DomainType,
+    ...needs('configure_apps', domainByDomainId, {
+      description:
+        'A certificate with those above it, and its key, both in PEM; in use within a second.',
+      args: {
+        certificate: t.arg.string({ required: true }),
+        privateKey: t.arg.string({ required: true }),
+      },
+      resolve: ({ id: domainId }, { certificate, privateKey }, context) => {
+        const given = { domainId, certificate, privateKey };
+        return askActor(context, domainsActor, { type: 'upload-certificate', ...given });
+      },
     }),
   }),
   removeDomain: t.boolean(

@@ -111,6 +111,13 @@ export const appByAppId = {
     requireApp(context, appId, need),
 };
 
+/** A domain, where its argument is named `domainId`. */
+export const domainByDomainId = {
+  args: builder.args((t) => ({ domainId: t.id({ required: true }) })),
+  find: (context: GraphContext, need: Capability, { domainId }: { domainId: string }) =>
+    requireDomain(context, domainId, need),
+};
+
 /** A git connection, where its argument is named `connectionId`. */
 export const gitConnectionByConnectionId = {
   args: builder.args((t) => ({ connectionId: t.id({ required: true }) })),

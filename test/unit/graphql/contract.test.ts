@@ -23,7 +23,7 @@ const missing = [
   'Mutation.drainServer', 'Mutation.moveApp',
   'Mutation.moveDatabase', 'Mutation.reissueServerBootstrap', 
   'Mutation.removeServer', 
-  'App.urls', 'Mutation.setPrimaryDomain', 'Mutation.uploadCertificate', 'Mutation.verifyDomain',
+  'App.urls', 'Mutation.setPrimaryDomain', 'Mutation.verifyDomain',
 ]; // prettier-ignore
 
 // What inputs take beyond the contract. All of it may be left out.

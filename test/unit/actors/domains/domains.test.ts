@@ -29,6 +29,8 @@ function setUp(t: TestContext) {
   runtime.register(
     domainsDefinition({
       ...{ reader: store, clock, hostOf: (slug) => `${slug}.apps.test` },
+      secrets: { seal: (plain) => Buffer.from(plain) },
+      logger: recordingLogger(),
       ownHosts: () => ({ panel: 'panel.test', appsDomain: 'apps.test' }),
     }),
   );

@@ -7,6 +7,7 @@ import type { AppRecord } from '../../../../src/store/records/records.ts';
 import { put } from '../../../../src/store/records/table.ts';
 import { tables } from '../../../../src/store/records/tables.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
+import { plainSecrets } from '../../../support/plain-secrets.ts';
 import { MemoryStore } from '../../../support/memory-store.ts';
 import { ScriptedDriver } from '../../../support/scripted-driver.ts';
 import { recordingLogger } from '../../../support/silent-logger.ts';
@@ -35,7 +36,10 @@ function setUp(apps: Partial<AppRecord>[], driver = new ScriptedDriver()) {
   store.write(apps.map((app) => put(tables.apps, { ...base, ...app } as unknown as AppRecord)));
   const runtime = new ActorRuntime({ store, clock, logger, carry: structuredClone });
   runtime.register(
-    edgeDefinition({ reader: store, driver, clock, logger, hostOf: (slug) => `${slug}.test` }),
+    edgeDefinition({
+      ...{ reader: store, driver, clock, logger, secrets: plainSecrets },
+      hostOf: (slug) => `${slug}.test`,
+    }),
   );
   return { driver, clock, runtime, edge: edgeActor.at('srv') };
 }

@@ -1,0 +1,22 @@
+/** Owns what becomes of domains, and of certificates that people brought for them, when either changes. */
+import type { Reader } from '../../store/reader-and-journal.ts';
+import type { DomainRecord } from '../../store/records/records.ts';
+import { type Change, take } from '../../store/records/table.ts';
+import { tables } from '../../store/records/tables.ts';
+
+/** A domain that waited for a certificate, or got none, is active. */
+export function withCertificate(
+  domain: Readonly<DomainRecord>,
+  certificateId: string,
+): DomainRecord {
+  if (domain.verifiedAtMs === null) return { ...domain, certificateId };
+  return { ...domain, certificateId, status: 'active', error: null };
+}
+
+/** Takes away what was uploaded for the domains. What was issued is its authority's to take back. */
+export function uploadedOf(reader: Reader, domains: readonly Readonly<DomainRecord>[]): Change[] {
+  return domains.flatMap(({ certificateId: id }) => {
+    const had = id === null ? undefined : reader.get(tables.certificates, id);
+    return had?.managed === false ? [take(tables.certificates, had.id)] : [];
+  });
+}

@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+
+import {
+  certificateKeyContext,
+  edgeCertificates,
+} from '../../../../src/actors/edge/edge-certificates.ts';
+import type { CertificateRecord, DomainRecord } from '../../../../src/store/records/records.ts';
+import { put } from '../../../../src/store/records/table.ts';
+import { tables } from '../../../../src/store/records/tables.ts';
+import { MemoryStore } from '../../../support/memory-store.ts';
+
+it('serves a certificate for the verified domains that it was brought for alone', () => {
+  const store = new MemoryStore();
+  const certificate = (id: string): CertificateRecord => ({
+    ...{ id, names: ['shop.example', 'other.example'], chain: `chain ${id}`, issuer: 'us' },
+    ...{ key: Buffer.from(id), notBeforeMs: 0, notAfterMs: 1, managed: false },
+  });
+  const domain = (host: string, more: Partial<DomainRecord> = {}): DomainRecord => ({
+    ...{ id: `dom_${host}`, appId: 'app_a', teamId: 'team_a', host, redirectTo: null },
+    ...{ isPrimary: false, proof: '', verifiedAtMs: 1, status: 'active', error: null, records: [] },
+    ...{ certificateId: null, failures: 0, nextTryAtMs: null, createdAtMs: 0, ...more },
+  });
+  store.write([
+    put(tables.certificates, certificate('crt_one')),
+    put(tables.certificates, certificate('crt_two')),
+    put(tables.domains, domain('shop.example', { certificateId: 'crt_one' })),
+    put(tables.domains, domain('other.example')),
+    put(
+      tables.domains,
+      domain('claimed.example', { certificateId: 'crt_two', verifiedAtMs: null }),
+    ),
+  ]);
+  const open = (sealed: Uint8Array, context: string): string =>
+    `${context} ${Buffer.from(sealed).toString()}`;
+  assert.deepEqual(edgeCertificates(store, { open }), [
+    {
+      names: ['shop.example'],
+      chain: 'chain crt_one',
+      key: `${certificateKeyContext('crt_one')} crt_one`,
+    },
+  ]);
+});
