@@ -178,7 +178,7 @@ describe('the life of an app', () => {
     await change('deleteApp', app.id, '');
     await until('its log ended', 20_000, () => tail.ended);
     assert.equal(tail.events.at(-1)?.event, 'exit');
-    assert.equal((await client.visit(app.slug)).status, 404);
+    await until('no app', 20_000, async () => (await client.visit(app.slug)).status === 404);
     const { trash } = await client.must<{ trash: { id: string; kind: string; name: string }[] }>(
       '{ trash { id kind name } }',
     );

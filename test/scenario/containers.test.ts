@@ -124,7 +124,9 @@ describe('apps in containers', { skip: needs('docker'), concurrency: 3 }, () => 
     await client.visit(slug, '/visits');
     await change('stopApp', id);
     await until('it is gone', 30_000, async () => (await containersOf(id)).length === 0);
-    assert.equal((await client.visit(slug)).status, 503);
+    await until('nobody gets through', 20_000, async () => {
+      return (await client.visit(slug)).status === 503;
+    });
     await change('startApp', id);
     await until('it runs', 30_000, async () => (await client.visit(slug)).status === 200);
     assert.equal((await client.visit(slug, '/visits')).text, '2');
