@@ -5,14 +5,11 @@ import type { Logger } from '../../lib/log.ts';
 import type { Reader } from '../../store/reader-and-journal.ts';
 import type { PreviewRecord } from '../../store/records/records.ts';
 import { tables } from '../../store/records/tables.ts';
-import type { SecretBox } from '../workload/deps.ts';
-import { fullNameOf, openGitToken, providerConnection } from './connection.ts';
-import type { GithubConnections } from './github-connections.ts';
+import { fullNameOf, providerConnection } from './connection.ts';
+import { repositoryToken, type RepositoryTokenParts } from './repository-token.ts';
 
-export interface CollaboratorsParts {
+export interface CollaboratorsParts extends RepositoryTokenParts {
   reader: Pick<Reader, 'get'>;
-  secrets: Pick<SecretBox, 'open'>;
-  github: Pick<GithubConnections, 'token'>;
   fetch: ProviderFetch;
   logger: Logger;
 }
@@ -25,7 +22,7 @@ const dots = /^\.{1,2}$/;
  * hook of the repository, which tells only of those who may push. False where the provider fails, or nobody says who pushed.
  */
 export async function mayPush(
-  { reader, secrets, github, fetch, logger }: CollaboratorsParts,
+  { reader, fetch, logger, ...parts }: CollaboratorsParts,
   { teamId, connectionId, repository, pusher }: Readonly<PreviewRecord>,
 ): Promise<boolean> {
   const record =
@@ -33,10 +30,7 @@ export async function mayPush(
   if (record?.teamId !== teamId) return false;
   const fullName = fullNameOf(record, repository);
   try {
-    const token =
-      record.github === undefined
-        ? openGitToken(secrets, record)
-        : await github.token(record, fullName);
+    const token = await repositoryToken(parts, record, fullName);
     const { mayPush: ask } = providers[record.provider];
     if (ask === null || token === null) return true;
     if (pusher === null || dots.test(pusher)) return false;

@@ -4,19 +4,16 @@ import { ServiceError } from '../../../lib/errors.ts';
 import type { Reader } from '../../../store/reader-and-journal.ts';
 import type { AppRecord } from '../../../store/records/records.ts';
 import { tables } from '../../../store/records/tables.ts';
-import { fullNameOf, openGitToken, remoteOfConnection } from '../../git/connection.ts';
-import type { GithubConnections } from '../../git/github-connections.ts';
-import type { SecretBox } from '../../workload/deps.ts';
+import { fullNameOf, remoteOfConnection } from '../../git/connection.ts';
+import { repositoryToken, type RepositoryTokenParts } from '../../git/repository-token.ts';
 
-export interface RemoteParts {
+export interface RemoteParts extends RepositoryTokenParts {
   reader: Pick<Reader, 'get'>;
-  secrets: Pick<SecretBox, 'open'>;
-  github: Pick<GithubConnections, 'token'>;
 }
 
 /** Rejects with NOT_DEPLOYABLE: its connection is not there; and with GIT_PROVIDER_FAILED. */
 export async function remoteOf(
-  { reader, secrets, github }: RemoteParts,
+  { reader, ...parts }: RemoteParts,
   { git, teamId }: Readonly<AppRecord>,
 ): Promise<GitRemote> {
   const { connectionId = null, repository = '' } = git ?? {};
@@ -26,9 +23,6 @@ export async function remoteOf(
   if (connection?.teamId !== teamId) {
     throw new ServiceError('NOT_DEPLOYABLE', 'The connection to the git server is not there.');
   }
-  const token =
-    connection.github === undefined
-      ? openGitToken(secrets, connection)
-      : await github.token(connection, fullNameOf(connection, repository));
+  const token = await repositoryToken(parts, connection, fullNameOf(connection, repository));
   return remoteOfConnection(connection, repository, token);
 }
