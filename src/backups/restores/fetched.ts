@@ -1,11 +1,11 @@
 /** Owns copying a stored artifact onto this disk, compared with what was written. */
-import { createHash } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Destination } from '../destinations/destination.ts';
 import type { Artifact } from '../runs/artifact.ts';
+import { hashed } from '../streams/hashed.ts';
 
 export interface StoredArtifact extends Artifact {
   key: string;
@@ -24,18 +24,17 @@ export async function fetchArtifact(
 ): Promise<void> {
   const { bytes, stream } = await destination.read(key, undefined, signal);
   if (bytes !== sizeBytes) throw changed();
-  const hash = createHash('sha256');
-  const hashed = async function* (): AsyncGenerator<Uint8Array> {
-    for await (const chunk of stream) {
-      hash.update(chunk);
+  const content = hashed(stream);
+  const told = async function* (): AsyncGenerator<Uint8Array> {
+    for await (const chunk of content) {
       seen(chunk.length);
       yield chunk;
     }
   };
-  await pipeline(Readable.from(hashed()), createWriteStream(path, { flags: 'wx', mode: 0o600 }), {
+  await pipeline(Readable.from(told()), createWriteStream(path, { flags: 'wx', mode: 0o600 }), {
     signal,
   });
-  if (hash.digest('hex') !== sha256) throw changed();
+  if (content.sha256 !== sha256) throw changed();
 }
 
 function changed(): ServiceError {
