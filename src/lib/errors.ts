@@ -149,3 +149,8 @@ export function asServiceError(thrown: unknown): ServiceError {
   if (thrown instanceof ServiceError) return thrown;
   return new ServiceError('INTERNAL', 'Something went wrong on our side.', { cause: thrown });
 }
+
+/** Of work that is asked for while the service ends. */
+export function shuttingDown(): ServiceError {
+  return new ServiceError('SHUTTING_DOWN', 'The service is shutting down. Try again soon.');
+}

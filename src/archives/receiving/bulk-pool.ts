@@ -10,7 +10,7 @@ import { availableParallelism } from 'node:os';
 import { MessageChannel } from 'node:worker_threads';
 import type { Piscina } from 'piscina';
 import type { Clock } from '../../lib/clock.ts';
-import { ServiceError } from '../../lib/errors.ts';
+import { shuttingDown } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { ArchiveFormat } from '../formats/format.ts';
 import { type ArchiveLimits, archiveLimits } from '../formats/limits.ts';
@@ -271,8 +271,4 @@ function slotMemory(slots: number): SharedArrayBuffer {
   const pages = (slots * slotBytes) / 65_536;
   const memory = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
   return memory.buffer;
-}
-
-function shuttingDown(): ServiceError {
-  return new ServiceError('SHUTTING_DOWN', 'The service is shutting down. Try again soon.');
 }

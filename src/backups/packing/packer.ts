@@ -8,7 +8,7 @@
  */
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
 import type { Clock } from '../../lib/clock.ts';
-import { ServiceError } from '../../lib/errors.ts';
+import { ServiceError, shuttingDown } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import { fromFailure } from '../../workers/task-failure.ts';
 import type { Writing } from '../runs/artifact.ts';
@@ -191,8 +191,4 @@ class Run {
 
 function lost(): ServiceError {
   return new ServiceError('OVERLOADED', 'The thread that packed the backup ended.');
-}
-
-function shuttingDown(): ServiceError {
-  return new ServiceError('SHUTTING_DOWN', 'The service is shutting down. Try again soon.');
 }

@@ -7,7 +7,7 @@
  */
 import { MessageChannel, Worker } from 'node:worker_threads';
 import type { Clock } from '../../lib/clock.ts';
-import { ServiceError } from '../../lib/errors.ts';
+import { shuttingDown } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import { SendingLane } from '../../workers/sending/lane.ts';
 import { type ArtifactRequest, windowChunks } from './artifact-messages.ts';
@@ -86,8 +86,4 @@ export class ArtifactSender {
     this.#thread = thread;
     return lane;
   }
-}
-
-function shuttingDown(): ServiceError {
-  return new ServiceError('SHUTTING_DOWN', 'The service is shutting down. Try again soon.');
 }
