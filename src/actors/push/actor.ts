@@ -71,11 +71,12 @@ async function receive(
   const { report, sha, files } = received;
   late.throwIfAborted();
   const notes = await toldPreviews(context, othersShown(reader, app, received));
+  const note = notes.length > 0 ? notes.join(' ') : null;
   const without = (why: string): PushOutcome => {
     return { report, deployment: null, note: [...notes, why].join(' ') };
   };
   if (sha === null) {
-    if (notes.length > 0) return { report, deployment: null, note: notes.join(' ') };
+    if (note !== null) return { report, deployment: null, note };
     return without(`Only a push to ${branch} is deployed.`);
   }
   if (!app.autoDeploy) return without('The app is not deployed by itself: deploy it.');
@@ -84,7 +85,7 @@ async function receive(
   }
   const message = { type: 'redeploy', trigger: 'git_push', commitSha: sha, branch } as const;
   const deployment = await context.actors.ask(appActor.at(app.id), message);
-  return { report, deployment, note: notes.length > 0 ? notes.join(' ') : null };
+  return { report, deployment, note };
 }
 
 /** What the app makes of its other branches, for people. */
