@@ -151,7 +151,7 @@ export class EdgePlace {
       clock: systemClock,
       logger: noLog,
     };
-    this.#edge = await Edge.create({ ...own, ...this.#options });
+    this.#edge = new Edge({ ...own, ...this.#options });
     await this.#edge.listen({ host: '127.0.0.1', port: this.port });
   }
 }

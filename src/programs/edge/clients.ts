@@ -72,7 +72,7 @@ export class Clients {
   readonly #counted = new Set<Client>();
   readonly #door: Door;
   #connections = 0;
-  #isTrusted: InNetworks = () => false;
+  #inTrusted: InNetworks = () => false;
 
   constructor({ clock, logger, connectionsMax, each, near }: ClientsOptions) {
     this.#logger = logger;
@@ -98,7 +98,11 @@ export class Clients {
 
   /** Addresses and CIDRs of proxies, from now on. Throws when one is neither. */
   trust(proxies: readonly string[]): void {
-    this.#isTrusted = networks(proxies);
+    this.#inTrusted = networks(proxies);
+  }
+
+  isTrusted(address: string): boolean {
+    return this.#inTrusted(address);
   }
 
   /**
@@ -226,7 +230,7 @@ export class Clients {
   }
 
   #boundsOf(address: string): Bounds {
-    return isLoopback(address) || this.#isTrusted(address) ? this.#near : this.#each;
+    return isLoopback(address) || this.#inTrusted(address) ? this.#near : this.#each;
   }
 
   #tell(client: Client): void {

@@ -7,8 +7,8 @@
  *    asks nothing for a while is closed.
  */
 import { once } from 'node:events';
-import type { IncomingMessage, Server, ServerOptions } from 'node:http';
 import net from 'node:net';
+import type { TLSSocket } from 'node:tls';
 
 import type { EdgeNews, Tenants } from '../../protocol/edge-messages.ts';
 import type { EdgeCertificate, EdgeRoute } from '../../protocol/workload.ts';
@@ -16,12 +16,13 @@ import { type Clock, every } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
 import { Clients, type ClientsOptions } from './clients.ts';
 import { Forwarder } from './forwarder.ts';
-import { http } from './lean-http.ts';
+import { VisitorConnection, type VisitorHost } from './http1/visitor-connection.ts';
 import { crowdedAnswer } from './pages.ts';
-import { isWebSocketUpgrade } from './request-head.ts';
 import { Routes } from './routes.ts';
 import { TlsFront } from './tls/tls-front.ts';
 import { Traffic } from './traffic.ts';
+import type { Origin, Visit } from './visit.ts';
+import { Watch } from './watch.ts';
 
 export interface EdgeOptions {
   /** Whose sockets those are that listen at the targets of routes. */
@@ -34,49 +35,47 @@ export interface EdgeOptions {
   bounds?: Omit<ClientsOptions, 'clock' | 'logger'>;
 }
 
-interface EdgeParts extends EdgeOptions {
-  traffic: Traffic;
-}
-
 /** A bound socket of the runner's, as Node hands it over; a file descriptor or an address is one, too. */
 export type ListeningHandle = net.ListenOptions | { fd: number };
 
-const headersMs = 30_000;
-const headersBytesMax = 32 * 1024;
-/** Longer than common clients keep a connection, so that it is not closed under a request. */
-const keepAliveMs = 75_000;
-const silenceMs = 10 * 60_000;
 /** Of a draining edge: how long a connection may ask nothing, and how often it is looked whether any is left. */
 const [restMs, lookMs] = [5000, 250];
 
-export class Edge {
-  readonly #options: EdgeParts;
+export class Edge implements VisitorHost {
+  readonly watch: Watch;
+  readonly #options: EdgeOptions;
   readonly #routes: Routes;
   readonly #clients: Clients;
   readonly #forwarder: Forwarder;
-  readonly #server: Server;
   readonly #front: net.Server;
+  readonly #connections = new Set<VisitorConnection>();
+  readonly #traffic: Traffic;
   #tls: TlsFront | undefined;
   #certificates: readonly EdgeCertificate[] = [];
+  #isDraining = false;
 
-  static async create(options: EdgeOptions): Promise<Edge> {
-    const { tenants, tell, clock, logger } = options;
-    const traffic = new Traffic({ clock, tell: (reports) => tell({ traffic: reports }) });
-    const routes = new Routes(clock, traffic);
-    const secureOrigin = (host: string): string | undefined => edge.#secureOrigin(host);
-    const forwarder = await Forwarder.create({ routes, tenants, logger, secureOrigin });
-    const edge = new Edge({ ...options, traffic }, routes, forwarder);
-    return edge;
+  constructor(options: EdgeOptions) {
+    const { tenants, tell, clock, logger, bounds } = options;
+    this.#options = options;
+    this.watch = new Watch(clock);
+    this.#traffic = new Traffic({ clock, tell: (traffic) => tell({ traffic }) });
+    this.#routes = new Routes(clock, this.#traffic);
+    this.#clients = new Clients({ ...bounds, clock, logger });
+    this.#forwarder = new Forwarder({
+      routes: this.#routes,
+      tenants,
+      logger,
+      watch: this.watch,
+      isTrusted: (address) => this.#clients.isTrusted(address),
+      secureOrigin: (host) => this.#secureOrigin(host),
+    });
+    // Before a connection is let in it costs nothing: those that are refused or wait may be thousands.
+    const front = { pauseOnConnect: true, allowHalfOpen: true, noDelay: true };
+    this.#front = net.createServer(front, (socket) => this.#admit(socket));
   }
 
-  private constructor(options: EdgeParts, routes: Routes, forwarder: Forwarder) {
-    const { bounds, clock, logger } = options;
-    this.#options = options;
-    this.#routes = routes;
-    this.#forwarder = forwarder;
-    this.#clients = new Clients({ ...bounds, clock, logger });
-    this.#server = createServer(forwarder, this.#clients, logger);
-    this.#front = createFront(this.#server, this.#clients);
+  get isDraining(): boolean {
+    return this.#isDraining;
   }
 
   /** Once. */
@@ -85,14 +84,15 @@ export class Edge {
     await once(this.#front, 'listening');
     const { logger } = this.#options;
     this.#front.on('error', (error) => logger.error({ err: error }, 'edge_accept_failed'));
-    // It does not listen itself. From now on it looks for heads that do not come.
-    this.#server.emit('listening');
   }
 
   /** The same for HTTPS. `ticketKeys`: 48 bytes in base64. */
   async listenTls(on: ListeningHandle, ticketKeys: string): Promise<void> {
     const { clock, logger } = this.#options;
-    const serve = (socket: net.Socket): void => void this.#server.emit('connection', socket);
+    const serve = (socket: TLSSocket): void => {
+      const servername = String(socket.servername).toLowerCase();
+      this.#serve(socket, { address: addressOf(socket), proto: 'https', servername });
+    };
     this.#tls = new TlsFront({ clients: this.#clients, clock, logger, serve });
     this.#tls.setCertificates(this.#certificates);
     this.#tls.setTicketKeys(ticketKeys);
@@ -122,17 +122,17 @@ export class Edge {
 
   /** Takes no connections any more. Calls back when none is left, or after `mostMs`. */
   drain(mostMs: number, drained: () => void): void {
-    const { clock, traffic } = this.#options;
+    const { clock } = this.#options;
     this.#front.close();
     this.#tls?.close();
-    this.#forwarder.drain();
+    this.#isDraining = true;
     const sinceMs = clock.now();
     const stop = every(clock, lookMs, () => {
       const passedMs = clock.now() - sinceMs;
-      if (passedMs >= restMs) this.#server.closeIdleConnections();
+      if (passedMs >= restMs) for (const connection of this.#connections) connection.closeIfIdle();
       if (this.#clients.connections > 0 && passedMs < mostMs) return;
       stop();
-      traffic.flush();
+      this.#traffic.flush();
       drained();
     });
   }
@@ -140,8 +140,35 @@ export class Edge {
   close(): void {
     this.#front.close();
     this.#tls?.close();
-    this.#server.close();
+    for (const connection of this.#connections) connection.closeIfIdle();
     this.#forwarder.close();
+    this.watch.close();
+  }
+
+  begun(socket: net.Socket): () => void {
+    return this.#clients.begin(socket);
+  }
+
+  visit(visit: Visit): void {
+    this.#forwarder.begin(visit);
+  }
+
+  #admit(socket: net.Socket): void {
+    socket.on('error', () => undefined); // 'close' follows.
+    const isAdmitted = this.#clients.admit(socket, () =>
+      this.#serve(socket, { address: addressOf(socket), proto: 'http' }),
+    );
+    if (isAdmitted) return;
+    socket.end(crowdedAnswer);
+    socket.destroySoon();
+  }
+
+  /** Any socket that carries HTTP/1.1. */
+  #serve(socket: net.Socket, origin: Origin): void {
+    const connection = new VisitorConnection(socket, origin, this);
+    this.#connections.add(connection);
+    socket.once('close', () => this.#connections.delete(connection));
+    socket.resume();
   }
 
   /** Where a host is that has a certificate; undefined: on HTTP alone. */
@@ -152,49 +179,6 @@ export class Edge {
   }
 }
 
-function createServer(forwarder: Forwarder, clients: Clients, logger: Logger): Server {
-  // Other upgrades (curl's h2c) are plain requests, as RFC 9110, 7.8 allows.
-  const options: ServerOptions & { shouldUpgradeCallback: (req: IncomingMessage) => boolean } = {
-    headersTimeout: headersMs,
-    // A slow upload is no fault. A silent connection is one, and is closed below.
-    requestTimeout: 0,
-    keepAliveTimeout: keepAliveMs,
-    maxHeaderSize: headersBytesMax,
-    noDelay: true,
-    shouldUpgradeCallback: isWebSocketUpgrade,
-  };
-  const failed = (error: unknown): void => logger.error({ err: error }, 'edge_failed');
-  const server = http.createServer(options, (req, res) => {
-    res.once('close', clients.begin(req.socket));
-    forwarder.request(req, res).catch((error: unknown) => {
-      failed(error);
-      res.destroy();
-    });
-  });
-  server.on('upgrade', (req, _stream, head) => {
-    // The same object as `_stream`, which is typed for servers on other streams than sockets.
-    const { socket } = req;
-    clients.begin(socket); // Until it closes.
-    forwarder.upgrade(req, socket, head).catch((error: unknown) => {
-      failed(error);
-      socket.destroy();
-    });
-  });
-  server.setTimeout(silenceMs);
-  return server;
-}
-
-/** Before a connection is let in it costs no parser: those that are refused or wait may be thousands. */
-function createFront(server: Server, clients: Clients): net.Server {
-  const options = { pauseOnConnect: true, allowHalfOpen: true, noDelay: true };
-  return net.createServer(options, (socket) => {
-    socket.on('error', () => undefined); // 'close' follows.
-    const isAdmitted = clients.admit(socket, () => {
-      server.emit('connection', socket);
-      socket.resume();
-    });
-    if (isAdmitted) return;
-    socket.end(crowdedAnswer);
-    socket.destroySoon();
-  });
+function addressOf({ remoteAddress = '' }: net.Socket): string {
+  return remoteAddress.replace(/^::ffff:/, '');
 }

@@ -44,7 +44,7 @@ function endOnceSent(): void {
   process.send?.({ done: 0 } satisfies FromEdge, () => process.exit(0));
 }
 
-async function main(): Promise<void> {
+function main(): void {
   // As whom it is to run.
   const [uid] = process.argv.slice(2);
   const logger = lineLogger('edge');
@@ -54,7 +54,7 @@ async function main(): Promise<void> {
   serveFirst();
   beLastToBeEnded();
   const link = new RunnerLink(send);
-  const edge = await Edge.create({ tenants: link, tell: send, clock: systemClock, logger });
+  const edge = new Edge({ tenants: link, tell: send, clock: systemClock, logger });
   if (uid !== undefined) giveUpRoot(Number(uid));
   // Off until now: what it would have made of the start is worth nothing, and takes 6 MB.
   setFlagsFromString('--opt');
@@ -108,4 +108,4 @@ async function main(): Promise<void> {
   });
 }
 
-await main();
+main();

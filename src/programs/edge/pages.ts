@@ -3,10 +3,10 @@
  * Any visitor may see it, so it tells the app's name and nothing else of it, its owner or this machine.
  */
 import { randomUUID } from 'node:crypto';
-import type { IncomingMessage, ServerResponse } from 'node:http';
 
 import type { Vacancy } from '../../protocol/workload.ts';
-import { http } from './lean-http.ts';
+import { valueIn } from './http1/fields.ts';
+import type { RequestHead } from './http1/request-head.ts';
 import type { LiveRoute } from './routes.ts';
 
 export type EdgeStatus = 308 | 400 | 404 | 413 | 421 | 502 | 503 | 504;
@@ -23,6 +23,17 @@ export interface Notice {
   /** Where it is to be asked instead. */
   location?: string;
 }
+
+const titles: Readonly<Record<EdgeStatus, string>> = {
+  308: 'Permanent Redirect',
+  400: 'Bad Request',
+  404: 'Not Found',
+  413: 'Payload Too Large',
+  421: 'Misdirected Request',
+  502: 'Bad Gateway',
+  503: 'Service Unavailable',
+  504: 'Gateway Timeout',
+};
 
 const sentences: Readonly<Record<EdgeStatus, string>> = {
   308: 'The app is at another address.',
@@ -87,19 +98,6 @@ export function maintenanceNotice(route: Pick<LiveRoute, 'app' | 'settings'>): N
   return { ...noticeOf(503, route), sentence, retryAfterS: maintenanceRetryS };
 }
 
-/** Answers in the app's place. Closes the connection when an answer was begun already, and is not whole. */
-export function sendNotice(res: ServerResponse, notice: Notice): void {
-  if (res.writableEnded) return;
-  if (res.headersSent || res.destroyed) {
-    res.destroy();
-    return;
-  }
-  for (const name of res.getHeaderNames()) res.removeHeader(name);
-  const { type, body } = contentOf(res.req.headers.accept, notice);
-  res.writeHead(notice.status, headersOf(notice, type, body));
-  res.end(res.req.method === 'HEAD' ? undefined : body);
-}
-
 const crowded = 'There are too many connections from here.\n';
 
 /** For a connection that is refused before it has asked anything. */
@@ -108,13 +106,18 @@ export const crowdedAnswer =
   `content-length: ${String(crowded.length)}\r\nretry-after: ${String(retryAfterS)}\r\n` +
   `cache-control: no-store\r\nconnection: close\r\n\r\n${crowded}`;
 
-/** The same answer as raw bytes, for a socket that asked for an upgrade. */
-export function rawNotice(req: IncomingMessage, notice: Notice): Buffer {
-  const { type, body } = contentOf(req.headers.accept, notice);
-  const lines = Object.entries({ ...headersOf(notice, type, body), connection: 'close' });
-  const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('');
-  const first = `HTTP/1.1 ${titleOf(notice)}\r\n`;
-  return Buffer.concat([Buffer.from(`${first}${head}\r\n`), body]);
+/** The answer to a request, as text of one character a byte. */
+export function noticeText(
+  { method, fields }: Pick<RequestHead, 'method' | 'fields'>,
+  notice: Notice,
+  keepsConnection: boolean,
+): string {
+  const { type, body } = contentOf(valueIn(fields, 'accept'), notice);
+  const headers = headersOf(notice, type, body);
+  headers['connection'] = keepsConnection ? 'keep-alive' : 'close';
+  let text = `HTTP/1.1 ${titleOf(notice)}\r\n`;
+  for (const [name, value] of Object.entries(headers)) text += `${name}: ${value}\r\n`;
+  return `${text}\r\n${method === 'HEAD' ? '' : body.toString('latin1')}`;
 }
 
 type NoticeType = 'text/html' | 'application/json' | 'text/plain';
@@ -142,7 +145,7 @@ export function typeFor(accept: string | undefined): NoticeType {
 }
 
 function headersOf(notice: Notice, type: string, body: Buffer): Record<string, string> {
-  const { status, requestId } = notice;
+  const { requestId } = notice;
   return {
     'content-type': `${type}; charset=utf-8`,
     'content-length': String(body.length),
@@ -152,8 +155,6 @@ function headersOf(notice: Notice, type: string, body: Buffer): Record<string, s
     'x-request-id': requestId,
     ...(notice.location !== undefined && { location: notice.location }),
     ...(notice.retryAfterS !== null && { 'retry-after': String(notice.retryAfterS) }),
-    // The rest of a faulty request is not read, so its connection cannot carry another one.
-    ...(status === 400 && { connection: 'close' }),
   };
 }
 
@@ -175,7 +176,7 @@ const texts: Readonly<Record<NoticeType, (notice: Notice) => string>> = {
   },
   // Named as in RFC 9457.
   'application/json': ({ status, sentence, app, requestId }) => {
-    const title = http.STATUS_CODES[status] ?? '';
+    const title = titles[status];
     return `${JSON.stringify({ status, title, detail: sentence, app, requestId })}\n`;
   },
   'text/plain': ({ sentence, app, requestId }) =>
@@ -187,5 +188,5 @@ function escaped(text: string): string {
 }
 
 function titleOf({ status }: Notice): string {
-  return `${String(status)} ${http.STATUS_CODES[status] ?? ''}`;
+  return `${String(status)} ${titles[status]}`;
 }

@@ -1,59 +1,81 @@
 /**
- * Owns when a request begins its way to an app. Each takes the loop that all apps share for some tenths of a
- * millisecond, and again for each step of its way; what an app answers can make that six.
+ * Owns when a request begins its way to an app. Each takes the loop that all apps share for some hundredths of a
+ * millisecond, and one that needs a new connection for some tenths.
  *
- * 1. In one turn of the loop so many begin for one target, and so many for all. What is left waits for a later
+ * 1. In one turn of the loop so much begins for one target, and so much for all. What is left waits for a later
  *    turn.
  * 2. Targets that wait are served in turn. For each the order is kept.
+ * 3. While little begins, that costs a count.
  */
-import type { Target } from '../../protocol/edge-messages.ts';
 
-/** For one target, and for all. A turn itself costs next to nothing: more of them make as much. */
-const [eachMax, allMax] = [1, 4];
+/** What begins in a turn. */
+export interface Beginner {
+  go(): void;
+}
+
+/** What each target has for itself. */
+export class TargetTurns {
+  /** In the turn of that number. */
+  begun = 0;
+  turn = 0;
+  readonly waiting: { cost: number; beginner: Beginner }[] = [];
+}
+
+/** By kept connections: for one target, and for all. */
+const [eachMax, allMax] = [16, 64];
+/** From here on turns are told apart. */
+const countedFrom = 8;
 
 export class RequestTurns {
-  readonly #begun = new Map<Target, number>();
-  #allBegun = 0;
-  /** The target to be served next is the first. No line is empty. */
-  readonly #lines = new Map<Target, (() => void)[]>();
-  #isUnderWay = false;
+  #turn = 1;
+  #begun = 0;
+  #isCounted = false;
+  /** Those for which something waits. The target to be served next is the first. */
+  readonly #waiting = new Set<TargetTurns>();
 
-  /** Resolves when a request to the target may begin; undefined: at once. */
-  wait(target: Target): Promise<void> | undefined {
-    const line = this.#lines.get(target);
-    if (line === undefined && this.#begin(target)) return undefined;
-    return new Promise((resolve) => {
-      if (line === undefined) this.#lines.set(target, [resolve]);
-      else line.push(resolve);
-    });
+  /** Has it go, at once or in a later turn. */
+  take(target: TargetTurns, cost: number, beginner: Beginner): void {
+    if (target.waiting.length === 0 && this.#mayBegin(target, cost)) {
+      beginner.go();
+      return;
+    }
+    target.waiting.push({ cost, beginner });
+    this.#waiting.add(target);
+    this.#awaitNext();
   }
 
-  /** False: this turn has no room for it. */
-  #begin(target: Target): boolean {
-    const begun = this.#begun.get(target) ?? 0;
-    if (begun === eachMax || this.#allBegun === allMax) return false;
-    this.#begun.set(target, begun + 1);
-    this.#allBegun++;
-    this.#awaitNext();
+  #mayBegin(target: TargetTurns, cost: number): boolean {
+    if (target.turn !== this.#turn) {
+      target.turn = this.#turn;
+      target.begun = 0;
+    }
+    if (target.begun + cost > eachMax || this.#begun + cost > allMax) return false;
+    target.begun += cost;
+    this.#begun += cost;
+    if (this.#begun >= countedFrom) this.#awaitNext();
     return true;
   }
 
   #awaitNext(): void {
-    if (this.#isUnderWay) return;
-    this.#isUnderWay = true;
+    if (this.#isCounted) return;
+    this.#isCounted = true;
     setImmediate(() => this.#next());
   }
 
   #next(): void {
-    this.#isUnderWay = false;
-    this.#begun.clear();
-    this.#allBegun = 0;
-    for (const [target, line] of [...this.#lines]) {
-      if (this.#allBegun === allMax) break;
+    this.#isCounted = false;
+    this.#turn++;
+    this.#begun = 0;
+    for (const target of [...this.#waiting]) {
       // Its next turn comes after those of all others.
-      this.#lines.delete(target);
-      while (line.length > 0 && this.#begin(target)) line.shift()?.();
-      if (line.length > 0) this.#lines.set(target, line);
+      this.#waiting.delete(target);
+      for (let first = target.waiting[0]; first !== undefined; first = target.waiting[0]) {
+        if (!this.#mayBegin(target, first.cost)) break;
+        target.waiting.shift();
+        first.beginner.go();
+      }
+      if (target.waiting.length > 0) this.#waiting.add(target);
     }
+    if (this.#waiting.size > 0) this.#awaitNext();
   }
 }

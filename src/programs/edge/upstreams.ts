@@ -7,17 +7,14 @@
  *    workload's own, at the address that it had before the connection was opened and still has, that is
  *    nobody else. On the machine's, one of its own sockets listened there before and still does: meanwhile
  *    nobody else could.
+ * 3. So many connections to a target are kept unused, and none once no route leads there.
  */
-import type { ClientRequestArgs } from 'node:http';
-import net from 'node:net';
-import type { Duplex } from 'node:stream';
-
 import type { OwnPlace, Target, Tenants } from '../../protocol/edge-messages.ts';
-import { connectWithin } from '../../lib/connect.ts';
-import { http } from './lean-http.ts';
+import { AppConnection } from './http1/app-connection.ts';
+import { TargetTurns } from './request-turns.ts';
+import type { Watch } from './watch.ts';
 
-const connectMs = 5000;
-const idlePerTargetMax = 64;
+const idlePerTargetMax = 256;
 /** The second time nothing that was seen earlier counts. */
 const triesMax = 2;
 
@@ -31,98 +28,117 @@ class NotItsOwn extends Error {
   }
 }
 
-export class Upstreams {
-  readonly #tenants: Tenants;
-  readonly #isWanted: (target: Target) => boolean;
-  /** The sockets that listened there when that was looked at last. */
-  readonly #seen = new WeakMap<Target, ReadonlySet<string>>();
-  /** A target's own: what two of them have at the same address is not the same. */
-  readonly #agents = new Map<Target, SharedAgent>();
+export interface UpstreamsOptions {
+  tenants: Tenants;
+  watch: Watch;
+  /** Whether requests may go there still. */
+  isWanted: (target: Target) => boolean;
+}
 
-  /** `isWanted`: whether requests may go there still. */
-  constructor(tenants: Tenants, isWanted: (target: Target) => boolean) {
-    this.#tenants = tenants;
-    this.#isWanted = isWanted;
+export class Upstreams {
+  readonly #options: UpstreamsOptions;
+  /** A target's own: what two of them have at the same address is not the same. */
+  readonly #upstreams = new Map<Target, Upstream>();
+
+  constructor(options: UpstreamsOptions) {
+    this.#options = options;
   }
 
-  /** Keeps connections to the target. */
-  agentOf(target: Target): SharedAgent {
-    const known = this.#agents.get(target);
+  of(target: Target): Upstream {
+    const known = this.#upstreams.get(target);
     if (known !== undefined) return known;
-    for (const one of this.#agents.keys()) if (!this.#isWanted(one)) this.#agents.delete(one);
-    const agent = new SharedAgent(() => this.connect(target));
-    this.#agents.set(target, agent);
-    return agent;
+    this.#closeUnwanted();
+    const upstream = new Upstream(target, this.#options);
+    this.#upstreams.set(target, upstream);
+    return upstream;
   }
 
   close(): void {
-    for (const agent of this.#agents.values()) agent.destroy();
+    for (const upstream of this.#upstreams.values()) upstream.close();
+    this.#upstreams.clear();
+  }
+
+  #closeUnwanted(): void {
+    for (const [target, upstream] of this.#upstreams) {
+      if (this.#options.isWanted(target)) continue;
+      upstream.close();
+      this.#upstreams.delete(target);
+    }
+  }
+}
+
+/** The connections to one target. */
+export class Upstream {
+  readonly target: Target;
+  readonly turns = new TargetTurns();
+  readonly #options: UpstreamsOptions;
+  /** The one used last is the last. */
+  readonly #idle: AppConnection[] = [];
+  #isClosed = false;
+  /** The sockets that listened there when that was looked at last. */
+  #seen: ReadonlySet<string> | undefined;
+
+  constructor(target: Target, options: UpstreamsOptions) {
+    this.target = target;
+    this.#options = options;
+  }
+
+  get hasIdle(): boolean {
+    return this.#idle.length > 0;
+  }
+
+  /** One that is kept, if there is any. */
+  takeIdle(): AppConnection | undefined {
+    for (;;) {
+      const connection = this.#idle.pop();
+      if (connection === undefined || connection.isKept) return connection;
+      connection.destroy();
+    }
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    for (const connection of this.#idle.splice(0)) connection.destroy();
   }
 
   /** Rejects when it is not the target's workload that listens there; see 2. */
-  async connect(target: Target): Promise<net.Socket> {
-    if (target.workload === undefined) return connectTo(target);
-    const place = this.#tenants.ownPlace(target);
-    if (place !== undefined) return this.#connectInside(target, place);
+  async connect(): Promise<AppConnection> {
+    const { target } = this;
+    const { tenants } = this.#options;
+    if (target.workload === undefined) return this.#open(target);
+    const place = tenants.ownPlace(target);
+    if (place !== undefined) return this.#connectInside(place);
     for (let tries = 0; tries < triesMax; tries++) {
-      const before = this.#seen.get(target) ?? (await this.#tenants.ownSockets(target));
+      const before = this.#seen ?? (await tenants.ownSockets(target));
       if (before.size === 0) break;
-      const socket = await connectTo(target);
-      socket.on('error', () => undefined); // That it is destroyed tells.
-      const after = await this.#tenants.ownSockets(target);
-      if (after.size === 0) this.#seen.delete(target);
-      else this.#seen.set(target, after);
+      const connection = await this.#open(target);
+      const after = await tenants.ownSockets(target);
+      this.#seen = after.size === 0 ? undefined : after;
       const isSame = [...after].some((listener) => before.has(listener));
-      if (isSame && !socket.destroyed) return socket;
-      socket.destroy();
+      if (isSame && connection.isOpen) return connection;
+      connection.destroy();
     }
     throw new NotItsOwn();
   }
 
-  async #connectInside(target: Target, place: OwnPlace): Promise<net.Socket> {
-    const socket = await connectTo(place).catch(async (error: unknown) => {
-      if (!(await this.#tenants.leadIn(target))) throw error;
-      return connectTo(place);
+  async #connectInside(place: OwnPlace): Promise<AppConnection> {
+    const { tenants } = this.#options;
+    const connection = await this.#open(place).catch(async (error: unknown) => {
+      if (!(await tenants.leadIn(this.target))) throw error;
+      return this.#open(place);
     });
-    if (this.#tenants.ownPlace(target) === place) return socket;
-    socket.destroy();
+    if (tenants.ownPlace(this.target) === place) return connection;
+    connection.destroy();
     throw new NotItsOwn();
   }
-}
 
-function connectTo({ host, port }: OwnPlace): Promise<net.Socket> {
-  return connectWithin({ host, port, noDelay: true }, connectMs);
-}
-
-type Created = (error: Error | null, stream: Duplex) => void;
-
-/** Keeps idle connections, for all requests to a target. */
-class SharedAgent extends http.Agent {
-  readonly #connect: () => Promise<net.Socket>;
-
-  constructor(connect: () => Promise<net.Socket>) {
-    super({ keepAlive: true, maxFreeSockets: idlePerTargetMax, scheduling: 'lifo' });
-    this.#connect = connect;
+  #open({ host, port }: OwnPlace): Promise<AppConnection> {
+    const release = (connection: AppConnection): void => this.#keep(connection);
+    return AppConnection.open({ host, port }, this.#options.watch, release);
   }
 
-  override createConnection(_options: ClientRequestArgs, created?: Created): undefined {
-    this.#connect().then(
-      (socket) => created?.(null, socket),
-      (error: unknown) => created?.(error as Error, new net.Socket()),
-    );
-  }
-}
-
-/** Sends one request over this very connection. */
-export class SingleAgent extends http.Agent {
-  readonly #socket: net.Socket;
-
-  constructor(socket: net.Socket) {
-    super({ keepAlive: false });
-    this.#socket = socket;
-  }
-
-  override createConnection(): net.Socket {
-    return this.#socket;
+  #keep(connection: AppConnection): void {
+    if (this.#isClosed || this.#idle.length >= idlePerTargetMax) connection.destroy();
+    else this.#idle.push(connection);
   }
 }

@@ -1,0 +1,273 @@
+/**
+ * Owns a connection to an app, in HTTP/1.1: one request after the other, each with its answer.
+ *
+ * 1. A head that cannot be passed on, a body that nobody can find the end of, and an app that only ever says that it
+ *    goes on are failures of the exchange.
+ * 2. It may carry another request only when the last and its answer are whole, nothing came behind, and the app has
+ *    not said otherwise.
+ */
+import type { Socket, TcpNetConnectOpts } from 'node:net';
+
+import { connectWithin } from '../../../lib/connect.ts';
+import type { Watch } from '../watch.ts';
+import { type AnswerHead, readAnswerHead, statusLine } from './answer-head.ts';
+import { BodyReader } from './body-reader.ts';
+import type { Framing } from './framing.ts';
+import { HeadText } from './head-text.ts';
+import { Outlet } from './outlet.ts';
+import { giveLarge, sharedBuffer, takeLarge } from './read-buffers.ts';
+
+/** What an exchange is told by its connection. After `answerEnd` or `failed` it is told nothing more. */
+export interface AppEvents {
+  /** Answers to `HEAD` have no body. */
+  readonly isHead: boolean;
+  readonly mayUpgrade: boolean;
+  /** Whether bytes of more than `copiedMax` that were given are still to be read. */
+  readonly holdsBytes: boolean;
+  answerInterim(head: AnswerHead): void;
+  answerHead(head: AnswerHead): void;
+  answerBytes(bytes: Buffer, from: number, to: number): void;
+  /** All that came at once was told. False: nothing more is to come until `resume`. */
+  answerFlush(): boolean;
+  answerEnd(trailers: string): void;
+  appDrained(): void;
+  failed(error: Error): void;
+}
+
+const connectMs = 5000;
+const silenceS = 600;
+const interimMax = 100;
+/** For how long it is kept unused, unless the app says less. */
+const keptS = 60;
+/** An app closes a connection it has kept for as long as it said; a request is not to cross that. */
+const earlierS = 2;
+
+export class AppConnection {
+  readonly #watch: Watch;
+  readonly #release: (connection: AppConnection) => void;
+  readonly #headText = new HeadText(statusLine);
+  #socket: Socket | undefined;
+  #outlet: Outlet | undefined;
+  #events: AppEvents | undefined;
+  #buffer = sharedBuffer;
+  #head: AnswerHead | undefined;
+  #body: BodyReader | undefined;
+  #interim = 0;
+  #isSent = false;
+  #isPaused = false;
+  #sinceS = 0;
+  #keptS = Infinity;
+  /** It has carried a request before this one. */
+  isReused = false;
+
+  /** Rejects when the app does not take it. `release`: it may carry another request. */
+  static async open(
+    address: { host: string; port: number },
+    watch: Watch,
+    release: (connection: AppConnection) => void,
+  ): Promise<AppConnection> {
+    const connection = new AppConnection(watch, release);
+    const options: TcpNetConnectOpts = {
+      ...address,
+      noDelay: true,
+      onread: {
+        buffer: () => connection.#buffer,
+        callback: (length, bytes) => {
+          connection.#take(length, bytes as Buffer);
+          return true;
+        },
+      },
+    };
+    connection.#attach(await connectWithin(options, connectMs));
+    return connection;
+  }
+
+  private constructor(watch: Watch, release: (connection: AppConnection) => void) {
+    this.#watch = watch;
+    this.#release = release;
+  }
+
+  get isOpen(): boolean {
+    return this.#socket !== undefined && !this.#socket.destroyed && this.#socket.writable;
+  }
+
+  /** Sends what `head` says. A request without a body is whole with it. */
+  send(events: AppEvents, head: string, hasBody: boolean): void {
+    this.#events = events;
+    this.#head = undefined;
+    this.#interim = 0;
+    this.#isSent = !hasBody;
+    this.#sinceS = this.#watch.nowS;
+    if (!this.isOpen) {
+      this.#fail(new Error('Cannot send: the app has closed the connection'));
+      return;
+    }
+    this.#outlet?.text(head);
+    this.#outlet?.flush();
+  }
+
+  text(text: string): void {
+    this.#outlet?.text(text);
+  }
+
+  bytes(bytes: Buffer, from: number, to: number): void {
+    this.#outlet?.bytes(bytes, from, to);
+  }
+
+  /** False: no more is to be given until `appDrained`. */
+  flush(): boolean {
+    this.#sinceS = this.#watch.nowS;
+    return this.#outlet?.flush() ?? true;
+  }
+
+  /** The request is whole. */
+  sent(): void {
+    this.#isSent = true;
+    this.flush();
+  }
+
+  /** Of a connection that has changed its protocol: the visitor sends no more. */
+  endSending(): void {
+    this.#socket?.end();
+  }
+
+  resume(): void {
+    if (!this.#isPaused) return;
+    this.#isPaused = false;
+    this.#sinceS = this.#watch.nowS;
+    this.#socket?.resume();
+  }
+
+  /** Nobody is told. */
+  destroy(): void {
+    this.#events = undefined;
+    this.#socket?.destroy();
+  }
+
+  /** Whether it may carry a request now. */
+  get isKept(): boolean {
+    return this.isOpen && this.#watch.nowS < this.#keptS;
+  }
+
+  look(nowS: number): void {
+    if (this.#events === undefined) {
+      if (nowS >= this.#keptS) this.#socket?.destroy();
+    } else if (nowS - this.#sinceS >= silenceS && !this.#isPaused && this.#head?.status !== 101)
+      this.#fail(new Error('Cannot wait for an answer: nothing comes'));
+  }
+
+  #attach(socket: Socket): void {
+    this.#socket = socket;
+    this.#outlet = new Outlet(socket);
+    let why = new Error('The app has closed the connection');
+    socket.on('error', (error) => (why = error));
+    socket.on('end', () => this.#end());
+    socket.on('drain', () => this.#events?.appDrained());
+    socket.once('close', () => {
+      this.#watch.delete(this);
+      this.#fail(why);
+    });
+    this.#watch.add(this);
+    socket.resume();
+  }
+
+  #take(length: number, bytes: Buffer): void {
+    const events = this.#events;
+    if (events === undefined) {
+      this.#socket?.destroy(); // Nobody asked for it.
+      return;
+    }
+    this.#sinceS = this.#watch.nowS;
+    let at = 0;
+    while (this.#head === undefined) {
+      if (at === length) return;
+      at = this.#readHead(events, bytes, at, length);
+      if (this.#events === undefined) return;
+    }
+    this.#readBody(events, bytes, at, length);
+  }
+
+  #readHead(events: AppEvents, bytes: Buffer, from: number, length: number): number {
+    const text = this.#headText;
+    const at = text.read(bytes, from, length);
+    if (text.state === 'partial') return at;
+    const head = text.state === 'whole' ? readAnswerHead(text.text) : undefined;
+    text.clear();
+    if (head === undefined || (head.status === 101 && !mayChange(events, head))) {
+      this.#fail(new Error('Cannot pass on the answer: its head is malformed'));
+    } else if (head.status >= 200 || head.status === 101) {
+      this.#head = head;
+      this.#body = new BodyReader(framingFor(events, head));
+      events.answerHead(head);
+    } else if (this.#interim++ < interimMax) events.answerInterim(head);
+    else this.#fail(new Error('Cannot wait for an answer: only interim ones come'));
+    return at;
+  }
+
+  #readBody(events: AppEvents, bytes: Buffer, from: number, length: number): void {
+    const body = this.#body;
+    if (body === undefined) return;
+    let at = from;
+    while (at < length && !body.isWhole) {
+      at = body.read(bytes, at, length);
+      if (body.isMalformed) {
+        this.#fail(new Error('Cannot pass on the answer: its body is malformed'));
+        return;
+      }
+      if (body.to > body.from) events.answerBytes(bytes, body.from, body.to);
+      if (this.#events !== events) return;
+    }
+    if (body.isWhole) this.#finish(events, at === length);
+    else if (!events.answerFlush()) this.#pause();
+    if (bytes !== sharedBuffer) this.#reuse(events);
+    else if (length === bytes.length && this.#events === events) this.#buffer = takeLarge();
+  }
+
+  #pause(): void {
+    this.#isPaused = true;
+    this.#socket?.pause();
+  }
+
+  /** `isAll`: nothing came behind. */
+  #finish(events: AppEvents, isAll: boolean): void {
+    const head = this.#head;
+    const trailers = this.#body?.trailers ?? '';
+    this.#events = undefined;
+    this.#body = undefined;
+    if (isAll && this.#isSent && head?.keepsConnection === true && this.isOpen) {
+      this.isReused = true;
+      this.#keptS = this.#watch.nowS + Math.min((head.keepsForS ?? keptS) - earlierS, keptS);
+      this.#release(this);
+    } else this.#socket?.destroy();
+    events.answerEnd(trailers);
+  }
+
+  #end(): void {
+    const events = this.#events;
+    // Else 'close' follows, and is a failure.
+    if (events !== undefined && this.#body?.mayEnd === true) this.#finish(events, false);
+  }
+
+  #fail(error: Error): void {
+    const events = this.#events;
+    this.destroy();
+    events?.failed(error);
+  }
+
+  /** What was read is with the visitor, or not yet. */
+  #reuse(events: AppEvents): void {
+    if (this.#events === events && !events.holdsBytes) return;
+    const read = this.#buffer;
+    this.#buffer = this.#events === events ? takeLarge() : sharedBuffer;
+    if (!events.holdsBytes) giveLarge(read);
+  }
+}
+
+function mayChange({ mayUpgrade }: AppEvents, { upgrade }: AnswerHead): boolean {
+  return mayUpgrade && upgrade.toLowerCase() === 'websocket';
+}
+
+function framingFor(events: AppEvents, { status, body }: AnswerHead): Framing {
+  if (status === 101) return 'until-close';
+  return events.isHead || status === 204 || status === 304 ? 0 : body;
+}
