@@ -4,7 +4,7 @@ export interface AppEdgeSettings {
   maintenance: boolean;
   /** What that page says; null: a sentence of the edge's own. */
   maintenanceText: string | null;
-  /** How long the app or its visitor may be silent while something is under way between them. */
+  /** How long nothing may be sent or taken while a request is under way. */
   idleSeconds: number;
   /** How long a request may take from its head to the end of its answer; null: as long as it goes on. */
   totalSeconds: number | null;

@@ -80,7 +80,7 @@ export const EdgeSettingsType = builder.objectRef<AppEdgeSettings>('EdgeSettings
       description: 'What that page says.',
     }),
     idleSeconds: t.exposeInt('idleSeconds', {
-      description: 'How long app or visitor may be silent within a request or on a WebSocket.',
+      description: 'How long nothing may be sent or taken within a request.',
     }),
     totalSeconds: t.exposeInt('totalSeconds', {
       nullable: true,

@@ -7,36 +7,44 @@
  * 4. If a target did not begin to take a request, the app's other targets are tried. A request that an app may have
  *    begun to work on is sent again only if its method is safe, it has no body, and a kept connection broke.
  * 5. Every failure is answered once, or the visitor's connection is cut.
+ * 6. It ends when nothing moves for as long as the app's settings say, and at the latest when they say. A WebSocket
+ *    may be silent and last for as long as it likes.
  */
 import type { Target } from '../../protocol/edge-messages.ts';
 import type { Balancer } from '../../lib/balancer.ts';
+import { bodyBytesMax, refusalBefore } from './app-limits.ts';
 import type { AppConnection, AppEvents } from './http1/app-connection.ts';
 import type { AnswerHead } from './http1/answer-head.ts';
-import { type Notice, noticeOf, vacancyNotice } from './pages.ts';
+import { type EdgeStatus, newRequestId, type Notice, noticeOf, vacancyNotice } from './pages.ts';
 import type { RequestTurns } from './request-turns.ts';
 import type { LiveRoute } from './routes.ts';
 import type { Upstream } from './upstreams.ts';
 import type { Visit, VisitEvents } from './visit.ts';
+import type { Watch, Watched } from './watch.ts';
 
 /** What exchanges need of the edge, and tell it. */
 export interface ExchangeHost {
   readonly turns: RequestTurns;
+  readonly watch: Watch;
   readonly balancer: Balancer<Target>;
   upstreamOf(target: Target): Upstream;
   /** What the app is to see of the request. */
-  headFor(visit: Visit): string;
-  failed(target: Target, error: unknown, again: boolean): void;
+  headFor(visit: Visit, requestId: string): string;
+  cameByHttps(visit: Visit): boolean;
+  failed(target: Target, requestId: string, error: unknown, again: boolean): void;
 }
 
 const triesMax = 4;
 /** What a request costs of a turn, over a kept connection and over a new one. */
 const [keptCost, newCost] = [1, 4];
+const hasHsts = /^strict-transport-security:/im;
 const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 type Phase = 'begins' | 'sent' | 'answered' | 'over';
 
-/** Deadlines and limits of an app belong here, and to `AppConnection.look`: they come with its route. */
-export class Exchange implements VisitEvents, AppEvents {
+export class Exchange implements VisitEvents, AppEvents, Watched {
+  /** As the app and the visitor know it. */
+  readonly #requestId: string;
   readonly #route: LiveRoute;
   readonly #startedAt = performance.now();
   /** Of the answer; 0: there was none. */
@@ -49,6 +57,12 @@ export class Exchange implements VisitEvents, AppEvents {
   readonly #host: ExchangeHost;
   readonly #targets: readonly Target[];
   #phase: Phase = 'begins';
+  readonly #bodyMax: number;
+  readonly #startedS: number;
+  /** When something came or was taken last. */
+  #movedS: number;
+  /** Whether it is for the visitor to go on. */
+  #awaitsBody = false;
   #tries = 0;
   #wasTaken = false;
   #connection: AppConnection | undefined;
@@ -59,6 +73,12 @@ export class Exchange implements VisitEvents, AppEvents {
     this.#host = host;
     this.#route = route;
     this.#targets = host.balancer.order(route.targets);
+    this.#requestId = visit.head.requestId ?? newRequestId();
+    this.#bodyMax = visit.head.isWebSocketUpgrade ? Infinity : bodyBytesMax(route.settings);
+    this.#startedS = host.watch.nowS;
+    this.#movedS = this.#startedS;
+    host.watch.add(this);
+    route.load.underWay++;
     visit.listen(this);
   }
 
@@ -75,6 +95,20 @@ export class Exchange implements VisitEvents, AppEvents {
   }
 
   begin(): void {
+    const refusal = refusalBefore(this.#route, this.#visit.head);
+    if (refusal === undefined) this.#try();
+    else this.#answer(refusal);
+  }
+
+  /** Called each second. */
+  look(nowS: number): void {
+    if (this.#status === 101) return;
+    const { idleSeconds, totalSeconds } = this.#route.settings;
+    const isLate = totalSeconds !== null && nowS - this.#startedS > totalSeconds;
+    if (isLate || nowS - this.#movedS > idleSeconds) this.#end(this.#awaitsBody ? 408 : 504);
+  }
+
+  #try(): void {
     const target = this.#targets[this.#tries++ % this.#targets.length];
     if (target === undefined) {
       this.#refuse();
@@ -84,14 +118,6 @@ export class Exchange implements VisitEvents, AppEvents {
     this.#upstream = upstream;
     this.#host.balancer.begin(target);
     this.#host.turns.take(upstream.turns, upstream.hasIdle ? keptCost : newCost, this);
-  }
-
-  /** In the app's place. */
-  answer(notice: Notice): void {
-    this.#status = notice.status;
-    this.#byEdge = true;
-    this.#finish();
-    this.#visit.notice(notice);
   }
 
   /** Its turn has come. */
@@ -113,6 +139,10 @@ export class Exchange implements VisitEvents, AppEvents {
     const connection = this.#connection;
     this.#bytesIn += to - from;
     if (connection === undefined) return;
+    if (this.#bytesIn > this.#bodyMax) {
+      this.#end(413);
+      return;
+    }
     const isChunked = this.#visit.head.body === 'chunked';
     if (isChunked) connection.text(`${(to - from).toString(16)}\r\n`);
     connection.bytes(bytes, from, to);
@@ -120,12 +150,17 @@ export class Exchange implements VisitEvents, AppEvents {
   }
 
   bodyFlush(): void {
-    if (this.#connection?.flush() === false) this.#visit.pauseBody();
+    this.#movedS = this.#host.watch.nowS;
+    if (this.#connection?.flush() !== false) return;
+    this.#awaitsBody = false;
+    this.#visit.pauseBody();
   }
 
   bodyEnd(trailers: string): void {
     const connection = this.#connection;
     if (connection === undefined) return;
+    this.#awaitsBody = false;
+    this.#movedS = this.#host.watch.nowS;
     if (this.#status === 101) {
       connection.endSending();
       return;
@@ -135,13 +170,11 @@ export class Exchange implements VisitEvents, AppEvents {
   }
 
   bodyMalformed(): void {
-    const isAnswered = this.#phase === 'answered';
-    this.#leave();
-    if (isAnswered) this.#cut();
-    else this.answer(noticeOf(400));
+    this.#end(400);
   }
 
   drained(): void {
+    this.#movedS = this.#host.watch.nowS;
     this.#connection?.resume();
   }
 
@@ -151,6 +184,7 @@ export class Exchange implements VisitEvents, AppEvents {
   }
 
   answerInterim(head: AnswerHead): void {
+    this.#movedS = this.#host.watch.nowS;
     this.#visit.interim(head);
   }
 
@@ -158,7 +192,8 @@ export class Exchange implements VisitEvents, AppEvents {
     this.#phase = 'answered';
     this.#status = head.status;
     if (head.status === 101) this.#route.counts?.socketOpened();
-    this.#visit.answer(head);
+    this.#movedS = this.#host.watch.nowS;
+    this.#visit.answer({ ...head, fields: head.fields + this.#ownFields(head) });
   }
 
   answerBytes(bytes: Buffer, from: number, to: number): void {
@@ -167,6 +202,7 @@ export class Exchange implements VisitEvents, AppEvents {
   }
 
   answerFlush(): boolean {
+    this.#movedS = this.#host.watch.nowS;
     return this.#visit.flush();
   }
 
@@ -177,6 +213,8 @@ export class Exchange implements VisitEvents, AppEvents {
   }
 
   appDrained(): void {
+    this.#movedS = this.#host.watch.nowS;
+    this.#awaitsBody = true;
     this.#visit.resumeBody();
   }
 
@@ -185,11 +223,11 @@ export class Exchange implements VisitEvents, AppEvents {
     const again = this.#mayBeSentAgain();
     this.#connection = undefined;
     this.#wasTaken = true;
-    if (target !== undefined) this.#host.failed(target, error, again);
+    if (target !== undefined) this.#host.failed(target, this.#requestId, error, again);
     if (again) {
       this.#phase = 'begins';
       this.#endTry();
-      this.begin();
+      this.#try();
     } else if (this.#phase === 'answered') this.#cut();
     else this.#refuse();
   }
@@ -201,10 +239,13 @@ export class Exchange implements VisitEvents, AppEvents {
     }
     this.#connection = connection;
     this.#phase = 'sent';
+    this.#movedS = this.#host.watch.nowS;
     if (this.#upstream !== undefined) this.#host.balancer.noteTaken(this.#upstream.target);
     const hasBody = this.#visit.head.body !== 0;
-    connection.send(this, this.#host.headFor(this.#visit), hasBody);
-    if (hasBody && this.#connection === connection) this.#visit.takeBody();
+    connection.send(this, this.#host.headFor(this.#visit, this.#requestId), hasBody);
+    if (!hasBody || this.#connection !== connection) return;
+    this.#awaitsBody = true;
+    this.#visit.takeBody();
   }
 
   #notConnected(target: Target, error: unknown): void {
@@ -212,8 +253,8 @@ export class Exchange implements VisitEvents, AppEvents {
     this.#host.balancer.noteRefused(target);
     this.#endTry();
     const again = this.#tries < Math.min(this.#targets.length, triesMax);
-    this.#host.failed(target, error, again);
-    if (again) this.begin();
+    this.#host.failed(target, this.#requestId, error, again);
+    if (again) this.#try();
     else this.#refuse();
   }
 
@@ -233,7 +274,23 @@ export class Exchange implements VisitEvents, AppEvents {
     const route = this.#route;
     // Without a target, or where none took a connection, the reason may be known.
     const isKnown = !this.#wasTaken && (this.#targets.length === 0 || route.vacancy !== undefined);
-    this.answer(isKnown ? vacancyNotice(route) : noticeOf(502, route));
+    this.#answer(isKnown ? vacancyNotice(route) : noticeOf(502, route));
+  }
+
+  /** Where that is still possible it is answered. */
+  #end(status: EdgeStatus): void {
+    const isAnswered = this.#phase === 'answered';
+    this.#leave();
+    if (isAnswered) this.#cut();
+    else this.#answer(noticeOf(status, this.#route));
+  }
+
+  /** In the app's place. */
+  #answer(notice: Notice): void {
+    this.#status = notice.status;
+    this.#byEdge = true;
+    this.#finish();
+    this.#visit.notice({ ...notice, requestId: this.#requestId });
   }
 
   #cut(): void {
@@ -247,6 +304,13 @@ export class Exchange implements VisitEvents, AppEvents {
     if (upstream !== undefined) this.#host.balancer.end(upstream.target);
   }
 
+  #ownFields({ fields }: AnswerHead): string {
+    const id = `x-request-id: ${this.#requestId}\r\n`;
+    const { hsts } = this.#route.settings;
+    if (hsts === null || hasHsts.test(fields) || !this.#host.cameByHttps(this.#visit)) return id;
+    return `${id}strict-transport-security: max-age=${String(hsts)}\r\n`;
+  }
+
   #leave(): void {
     this.#connection?.destroy();
     this.#connection = undefined;
@@ -256,6 +320,8 @@ export class Exchange implements VisitEvents, AppEvents {
     if (this.#phase === 'over') return;
     this.#phase = 'over';
     this.#endTry();
+    this.#host.watch.delete(this);
+    this.#route.load.underWay--;
     const { counts } = this.#route;
     if (counts === undefined) return;
     const [bytesIn, bytesOut] = [this.#bytesIn, this.#bytesOut];

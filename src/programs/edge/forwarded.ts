@@ -12,16 +12,22 @@ import type { Origin } from './visit.ts';
 
 const hostName = /^[\w.-]+(?::\d{1,5})?$|^\[[\da-f:.]+\](?::\d{1,5})?$/i;
 
+/** By what the visitor came. */
+export function protoOf({ forwarded }: RequestHead, origin: Origin, isTrusted: InNetworks): string {
+  if (forwarded === undefined || !isTrusted(origin.address)) return origin.proto;
+  const proto = lastOf(forwarded.proto).toLowerCase();
+  return proto === 'https' || proto === 'http' ? proto : origin.proto;
+}
+
 /** Lines for the app, each with its end. */
 export function forwardedLines(head: RequestHead, origin: Origin, isTrusted: InNetworks): string {
   const { forwarded } = head;
   if (forwarded === undefined || !isTrusted(origin.address))
     return linesOf(origin.address, origin.proto, head.host);
-  const proto = lastOf(forwarded.proto).toLowerCase();
   const host = lastOf(forwarded.host);
   return linesOf(
     lastUntrusted(origin.address, forwarded.for, isTrusted),
-    proto === 'https' || proto === 'http' ? proto : origin.proto,
+    protoOf(head, origin, isTrusted),
     hostName.test(host) ? host : head.host,
   );
 }

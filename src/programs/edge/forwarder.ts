@@ -9,9 +9,9 @@ import type { Balancer } from '../../lib/balancer.ts';
 import type { InNetworks } from '../../lib/networks.ts';
 import type { Logger } from '../../lib/log.ts';
 import { Exchange, type ExchangeHost } from './exchange.ts';
-import { forwardedLines } from './forwarded.ts';
+import { forwardedLines, protoOf } from './forwarded.ts';
 import type { RequestHead } from './http1/request-head.ts';
-import { maintenanceNotice, type Notice, noticeOf, redirectNotice } from './pages.ts';
+import { type Notice, noticeOf, redirectNotice } from './pages.ts';
 import { RequestTurns } from './request-turns.ts';
 import type { Routes } from './routes.ts';
 import { type Upstream, Upstreams } from './upstreams.ts';
@@ -46,6 +46,10 @@ export class Forwarder implements ExchangeHost {
     this.#upstreams = new Upstreams({ tenants, watch, isWanted: (target) => routes.has(target) });
   }
 
+  get watch(): Watch {
+    return this.#options.watch;
+  }
+
   get balancer(): Balancer<Target> {
     return this.#routes.balancer;
   }
@@ -62,11 +66,7 @@ export class Forwarder implements ExchangeHost {
     const elsewhere = route && this.#elsewhere(visit, name);
     if (route === undefined) visit.notice(noticeOf(404));
     else if (elsewhere !== undefined) visit.notice(elsewhere);
-    else {
-      const exchange = new Exchange(visit, this, route);
-      if (route.settings.maintenance) exchange.answer(maintenanceNotice(route));
-      else exchange.begin();
-    }
+    else new Exchange(visit, this, route).begin();
   }
 
   close(): void {
@@ -77,16 +77,20 @@ export class Forwarder implements ExchangeHost {
     return this.#upstreams.of(target);
   }
 
-  headFor({ head, origin }: Visit): string {
+  headFor({ head, origin }: Visit, requestId: string): string {
     const { method, target, host, fields } = head;
     return (
-      `${method} ${target} HTTP/1.1\r\nhost: ${host}\r\n${fields}` +
+      `${method} ${target} HTTP/1.1\r\nhost: ${host}\r\n${fields}x-request-id: ${requestId}\r\n` +
       `${forwardedLines(head, origin, this.#options.isTrusted)}${connectionLines(head)}\r\n`
     );
   }
 
-  failed({ port }: Target, err: unknown, again: boolean): void {
-    this.#options.logger.debug({ port, err, again }, 'edge_request_failed');
+  cameByHttps({ head, origin }: Visit): boolean {
+    return protoOf(head, origin, this.#options.isTrusted) === 'https';
+  }
+
+  failed({ port }: Target, request: string, err: unknown, again: boolean): void {
+    this.#options.logger.debug({ port, request, err, again }, 'edge_request_failed');
   }
 
   /** The answer to a request that is to come over HTTPS, or over a connection that was made for its host. */

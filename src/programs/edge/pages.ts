@@ -9,7 +9,7 @@ import { valueIn } from './http1/fields.ts';
 import type { RequestHead } from './http1/request-head.ts';
 import type { LiveRoute } from './routes.ts';
 
-export type EdgeStatus = 308 | 400 | 404 | 413 | 421 | 502 | 503 | 504;
+export type EdgeStatus = 308 | 400 | 404 | 408 | 413 | 421 | 502 | 503 | 504;
 
 /** An answer of the edge, and its name in the log. */
 export interface Notice {
@@ -28,6 +28,7 @@ const titles: Readonly<Record<EdgeStatus, string>> = {
   308: 'Permanent Redirect',
   400: 'Bad Request',
   404: 'Not Found',
+  408: 'Request Timeout',
   413: 'Payload Too Large',
   421: 'Misdirected Request',
   502: 'Bad Gateway',
@@ -39,12 +40,17 @@ const sentences: Readonly<Record<EdgeStatus, string>> = {
   308: 'The app is at another address.',
   400: 'The request cannot be read.',
   404: 'There is no app at this address.',
+  408: 'The request did not come in time.',
   413: 'The request is larger than what this app takes.',
   421: 'The connection is not for this host.',
   502: 'The app does not answer right now.',
   503: 'The app is not running.',
   504: 'The app did not answer in time.',
 };
+const crowdedApp = 'The app has too many visitors at once. Try again in a moment.';
+
+/** The rest of such a request is not read, so its connection carries no other one. */
+export const lastStatuses: ReadonlySet<number> = new Set([400, 408, 413]);
 
 const vacancies: Readonly<Record<Vacancy, { sentence: string; retryAfterS: number }>> = {
   not_deployed: { sentence: 'This app is not deployed yet.', retryAfterS: 30 },
@@ -67,13 +73,17 @@ const vacancies: Readonly<Record<Vacancy, { sentence: string; retryAfterS: numbe
 const retryAfterS = 2;
 const maintenanceRetryS = 60;
 
+export function newRequestId(): string {
+  return randomUUID();
+}
+
 /** `route`: of the app that does not answer; absent: there is none. */
 export function noticeOf(status: EdgeStatus, route?: Pick<LiveRoute, 'app'>): Notice {
   return {
     status,
     sentence: sentences[status],
     retryAfterS: status >= 500 ? retryAfterS : null,
-    requestId: randomUUID(),
+    requestId: newRequestId(),
     app: route?.app?.name ?? null,
   };
 }
@@ -96,6 +106,11 @@ export function maintenanceNotice(route: Pick<LiveRoute, 'app' | 'settings'>): N
   const { maintenanceText } = route.settings;
   const sentence = maintenanceText ?? 'This app is being maintained. Try again later.';
   return { ...noticeOf(503, route), sentence, retryAfterS: maintenanceRetryS };
+}
+
+/** The answer where as much as its team lets in is with the app. */
+export function crowdedNotice(route: Pick<LiveRoute, 'app'>): Notice {
+  return { ...noticeOf(503, route), sentence: crowdedApp };
 }
 
 const crowded = 'There are too many connections from here.\n';

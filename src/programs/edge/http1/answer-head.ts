@@ -24,7 +24,9 @@ export interface AnswerHead {
 }
 
 const hopByHop = ['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'upgrade'];
-const reader = new FieldReader(['content-length', 'transfer-encoding', ...hopByHop]);
+/** The edge says it, as it told the app. */
+const requestId = 'x-request-id';
+const reader = new FieldReader(['content-length', 'transfer-encoding', requestId, ...hopByHop]);
 const plainOptions: ReadonlySet<string> = new Set(['keep-alive', 'close', 'upgrade']);
 export const statusLine = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: ([\t\x20-\x7e\x80-\xff]*))?\r\n/;
 

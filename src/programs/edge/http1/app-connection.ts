@@ -35,7 +35,6 @@ export interface AppEvents {
 }
 
 const connectMs = 5000;
-const silenceS = 600;
 const interimMax = 100;
 /** For how long it is kept unused, unless the app says less. */
 const keptS = 60;
@@ -55,7 +54,6 @@ export class AppConnection {
   #interim = 0;
   #isSent = false;
   #isPaused = false;
-  #sinceS = 0;
   #keptS = Infinity;
   /** It has carried a request before this one. */
   isReused = false;
@@ -97,7 +95,6 @@ export class AppConnection {
     this.#head = undefined;
     this.#interim = 0;
     this.#isSent = !hasBody;
-    this.#sinceS = this.#watch.nowS;
     if (!this.isOpen) {
       this.#fail(new Error('Cannot send: the app has closed the connection'));
       return;
@@ -116,7 +113,6 @@ export class AppConnection {
 
   /** False: no more is to be given until `appDrained`. */
   flush(): boolean {
-    this.#sinceS = this.#watch.nowS;
     return this.#outlet?.flush() ?? true;
   }
 
@@ -134,7 +130,6 @@ export class AppConnection {
   resume(): void {
     if (!this.#isPaused) return;
     this.#isPaused = false;
-    this.#sinceS = this.#watch.nowS;
     this.#socket?.resume();
   }
 
@@ -149,11 +144,9 @@ export class AppConnection {
     return this.isOpen && this.#watch.nowS < this.#keptS;
   }
 
+  /** While it carries a request that is for the exchange to watch. */
   look(nowS: number): void {
-    if (this.#events === undefined) {
-      if (nowS >= this.#keptS) this.#socket?.destroy();
-    } else if (nowS - this.#sinceS >= silenceS && !this.#isPaused && this.#head?.status !== 101)
-      this.#fail(new Error('Cannot wait for an answer: nothing comes'));
+    if (this.#events === undefined && nowS >= this.#keptS) this.#socket?.destroy();
   }
 
   #attach(socket: Socket): void {
@@ -177,7 +170,6 @@ export class AppConnection {
       this.#socket?.destroy(); // Nobody asked for it.
       return;
     }
-    this.#sinceS = this.#watch.nowS;
     let at = 0;
     while (this.#head === undefined) {
       if (at === length) return;

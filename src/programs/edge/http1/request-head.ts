@@ -23,6 +23,8 @@ export interface RequestHead {
   readonly isWebSocketUpgrade: boolean;
   /** What the sender says of the client; counts if it is trusted. */
   readonly forwarded: Forwarded | undefined;
+  /** What the client calls the request, if that is well-formed. */
+  readonly requestId: string | undefined;
 }
 
 export interface Forwarded {
@@ -35,11 +37,20 @@ const forwardedNames = ['x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-hos
 const reader = new FieldReader(
   [
     ...['host', 'content-length', 'transfer-encoding', 'connection', 'upgrade', 'expect'],
-    ...['keep-alive', 'proxy-connection', 'te', 'trailer', 'forwarded', 'x-real-ip'],
+    ...[
+      'keep-alive',
+      'proxy-connection',
+      'te',
+      'trailer',
+      'forwarded',
+      'x-real-ip',
+      'x-request-id',
+    ],
   ],
   'x-forwarded-',
   true,
 );
+const requestIdForm = /^[\w.-]{1,128}$/;
 /** `Connection` may not name these, because the app needs them. */
 const neverDropped = ['cookie'];
 const plainOptions: ReadonlySet<string> = new Set(['keep-alive', 'close', 'upgrade', 'te']);
@@ -59,6 +70,7 @@ export function readRequestHead(text: string): RequestHead | undefined {
   let upgrade = '';
   let expects = false;
   let forwarded: Forwarded | undefined;
+  let requestId: string | undefined;
   const { noted } = read;
   for (let at = 0; at < noted.length; at += 2) {
     const name = noted[at] ?? '';
@@ -84,6 +96,9 @@ export function readRequestHead(text: string): RequestHead | undefined {
         break;
       case 'expect':
         expects = value.toLowerCase() === '100-continue';
+        break;
+      case 'x-request-id':
+        requestId = requestId === undefined ? value : '';
         break;
       default:
         if (forwardedNames.includes(name)) forwarded = withForwarded(forwarded, name, value);
@@ -111,6 +126,7 @@ export function readRequestHead(text: string): RequestHead | undefined {
       !isOld &&
       options.includes('upgrade'),
     forwarded,
+    requestId: requestId !== undefined && requestIdForm.test(requestId) ? requestId : undefined,
   };
 }
 

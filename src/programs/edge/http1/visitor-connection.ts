@@ -7,7 +7,7 @@
  */
 import type { Socket } from 'node:net';
 
-import { type Notice, noticeText } from '../pages.ts';
+import { lastStatuses, type Notice, noticeText } from '../pages.ts';
 import type { Origin, Visit, VisitEvents } from '../visit.ts';
 import type { Watch } from '../watch.ts';
 import type { AnswerHead } from './answer-head.ts';
@@ -59,6 +59,7 @@ const noHead: RequestHead = {
   expectsContinue: false,
   isWebSocketUpgrade: false,
   forwarded: undefined,
+  requestId: undefined,
 };
 
 export class VisitorConnection implements Visit {
@@ -177,8 +178,7 @@ export class VisitorConnection implements Visit {
   }
 
   notice(notice: Notice): void {
-    // The rest of a faulty request is not read.
-    this.#keeps = notice.status !== 400 && this.#mayKeep();
+    this.#keeps = !lastStatuses.has(notice.status) && this.#mayKeep();
     this.#outlet.text(noticeText(this.head, notice, this.#keeps));
     this.#outlet.flush();
     this.#answered();
@@ -196,8 +196,8 @@ export class VisitorConnection implements Visit {
         return;
       case 'visit':
         if (forS >= 1) this.#goOn();
-        // A connection that has changed its protocol may be silent for as long as it likes.
-        if (forS >= silenceS && !this.head.isWebSocketUpgrade) this.#socket.destroy();
+        // What is dropped behind an answer. Before, the exchange looks.
+        if (forS >= silenceS && this.#events === undefined) this.#socket.destroy();
         return;
       case 'closing':
         if (forS >= (this.#outlet.holdsBytes ? silenceS : lingerS)) this.#socket.destroy();
