@@ -144,7 +144,7 @@ export class Bench {
   async measureStart(env: Readonly<Record<string, string>> = {}): Promise<MeasuredStart> {
     const { child, startedMs } = await this.#freshStart(env);
     const firstAnswerMs = performance.now() - startedMs;
-    await new Promise((resolve) => setTimeout(resolve, 2000));
+    await new Promise((resolve) => setTimeout(resolve, this.pick(2000, 200)));
     const { rssBytes: idleRssBytes, ownBytes: idleOwnBytes } = usageOf(child.pid);
     await this.#processes.end(child);
     return { firstAnswerMs, idleRssBytes, idleOwnBytes };

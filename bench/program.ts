@@ -24,7 +24,7 @@ import { Worktree } from './worktree.ts';
 /** A scenario that takes longer hangs. */
 const limitMs = 900_000;
 /** Much of a smoke is waiting for servers to start; its figures are judged by nobody. */
-const smokesAtOnce = 2;
+const smokesAtOnce = 3;
 
 export interface BenchRun {
   /** The folder of scenarios, one file each, with a slash at its end. */
