@@ -13,7 +13,7 @@ const rows = [
   ['actors'],
   ['consoles', 'metrics'],
   ['logs'],
-  ['backups', 'git'],
+  ['acme', 'backups', 'git'],
   ['archives', 'drivers'],
   ['store', 'workers'],
   ['protocol'],

@@ -6,6 +6,7 @@
  * 2. A wrong value, and an unknown key in a file, is a ConfigError of one line that names the option,
  *    the variable, the value seen and what is allowed. Secrets are not shown.
  */
+import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { BlockList, isIP } from 'node:net';
 import { availableParallelism } from 'node:os';
@@ -63,6 +64,18 @@ const parsers = {
   githubUrl: httpUrl,
   /** Besides the folder in the data directory: where folders of backups may be. */
   backupRoots: folders,
+  /** Where certificates come from; null: nowhere, people upload theirs. */
+  'acme.directory': orNone(httpsUrl),
+  /** Whom the authority writes to. */
+  'acme.email': orNone(matching(/^[^\s@<>,]+@[^\s@<>,]+$/, 'an address of email')),
+  /** What binds the account to a customer of the authority: `<key id>:<HMAC key>`. */
+  'acme.eab': orNone(
+    matching(/^[^\s:]+:[\w-]{16,}=*$/, '"<key id>:<HMAC key>", the key in base64url'),
+  ),
+  /** In PEM: what shows the authority's own address besides public authorities. */
+  'acme.ca': orNone(authorities),
+  /** Sets TXT records, for wildcards. */
+  'acme.dnsCommand': orNone(programPath),
   logLevel: oneOf('debug', 'info', 'warn', 'error', 'fatal', 'silent'),
   /** Who reads `/metrics`; with `admin` also whom the token and the networks let in. */
   metrics: oneOf('off', 'admin', 'all'),
@@ -109,11 +122,12 @@ type Key = keyof typeof parsers;
 export type Config = { [K in Key]: ReturnType<(typeof parsers)[K]> };
 const keys = Object.keys(parsers) as Key[];
 
-const secretKeys: ReadonlySet<Key> = new Set(['instanceKey', 'metricsToken']);
+const secretKeys: ReadonlySet<Key> = new Set(['instanceKey', 'metricsToken', 'acme.eab']);
 
-/** The environment variable of an option: `dataDir` is GANGWAY_DATA_DIR. */
+/** The environment variable of an option: `dataDir` is GANGWAY_DATA_DIR, `acme.email` GANGWAY_ACME_EMAIL. */
 export function variableOf(key: Key): string {
-  return `GANGWAY_${key.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`;
+  const words = key.replaceAll('.', '_').replace(/[A-Z]/g, (letter) => `_${letter}`);
+  return `GANGWAY_${words.toUpperCase()}`;
 }
 
 export interface ResolvedConfig {
@@ -128,7 +142,7 @@ export function resolveConfig(
 ): ResolvedConfig {
   const values: Record<string, { value: unknown; from: string }> = {};
   const take = (source: object, from: string): void => {
-    for (const [key, value] of Object.entries(source)) {
+    for (const [key, value] of Object.entries(flattened(source))) {
       if (!(key in parsers)) throw new ConfigError(`${from}: there is no option "${key}"`);
       values[key] = { value, from };
     }
@@ -144,6 +158,8 @@ export function resolveConfig(
   ) as unknown as Config;
   config.dataDir = resolve(config.dataDir);
   config.edgeHost ||= config.host;
+  mustHave(config, 'acme.directory', ['acme.email', 'acme.eab', 'acme.ca', 'acme.dnsCommand']);
+  mustHave(config, 'edgeTlsPort', ['acme.directory']);
   const known = new Set([...keys.map(variableOf), 'GANGWAY_CONFIG']);
   const unknownVariables = Object.keys(env).filter(
     (name) => name.startsWith('GANGWAY_') && !known.has(name),
@@ -169,6 +185,26 @@ export function hostBuildEnv(
 ): Record<string, string> {
   return Object.fromEntries(
     buildVariables.flatMap((name) => (env[name] ? [[name, env[name]]] : [])),
+  );
+}
+
+/** `{"acme": {"email": …}}` is `acme.email`. */
+function flattened(source: object): Record<string, unknown> {
+  const { acme, ...others } = source as Record<string, unknown>;
+  if (typeof acme !== 'object' || acme === null) return { ...source };
+  const inner = Object.entries(acme).map(([key, value]: [string, unknown]) => [
+    `acme.${key}`,
+    value,
+  ]);
+  return { ...others, ...(Object.fromEntries(inner) as Record<string, unknown>) };
+}
+
+/** Throws for what has no effect without another option. */
+function mustHave(config: Config, needed: Key, needing: readonly Key[]): void {
+  const idle = config[needed] === null && needing.find((key) => config[key] !== null);
+  if (!idle) return;
+  throw new ConfigError(
+    `option "${idle}" (${variableOf(idle)}) has no effect without "${needed}" (${variableOf(needed)})`,
   );
 }
 
@@ -254,6 +290,32 @@ function httpUrl(value: unknown): string {
   const plain = url.pathname === '/' && !url.search && !url.hash && !url.username && !url.password;
   if (!plain || !/^https?:$/.test(url.protocol)) throw allowed;
   return url.origin;
+}
+
+function httpsUrl(value: unknown): string {
+  if (typeof value === 'string' && URL.canParse(value)) {
+    const { protocol, username, hash, href } = new URL(value);
+    if (protocol === 'https:' && username === '' && hash === '') return href;
+  }
+  throw new Error('an https URL, such as "https://acme-v02.api.letsencrypt.org/directory"');
+}
+
+/** One certificate or several in PEM, or the path of a file of them. */
+function authorities(value: unknown): string {
+  try {
+    const text = String(value);
+    const pem = isAbsolute(text) ? readFileSync(text, 'utf8') : text;
+    const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
+    if (blocks.length === 0) throw new Error('There is none.');
+    return blocks.map((block) => new X509Certificate(block).toString()).join('');
+  } catch (cause) {
+    throw new Error('certificates in PEM, or the absolute path of a file of them', { cause });
+  }
+}
+
+function programPath(value: unknown): string {
+  if (typeof value !== 'string' || !isAbsolute(value)) throw new Error('an absolute path');
+  return value;
 }
 
 function databaseImages(value: unknown): Partial<Record<DatabaseEngine, string>> {

@@ -212,6 +212,8 @@ export interface EdgeRoute {
   app?: { id: string; name: string };
   /** Absent: as by default. */
   settings?: AppEdgeSettings;
+  /** Of the account that orders certificates for this host: challenges by HTTP are answered with it (RFC 8555, 8.3). */
+  acmeThumbprint?: string;
 }
 
 /** A certificate that an edge serves with, to who asks for one of its names. */

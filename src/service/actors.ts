@@ -14,6 +14,7 @@ import { databaseDefinition } from '../actors/database/database-actor.ts';
 import { type DatabaseDeps, databaseDefaults } from '../actors/database/deps.ts';
 import { engines } from '../actors/database/engines/engines.ts';
 import { destinationActorDefinition } from '../actors/destination/actor.ts';
+import { certificatesDefinition } from '../actors/certificates/actor.ts';
 import { domainsDefinition } from '../actors/domains/actor.ts';
 import type { OwnHosts } from '../actors/domains/host-names.ts';
 import { edgeDefinition } from '../actors/edge/edge-actor.ts';
@@ -46,6 +47,7 @@ import type { LiveLogs } from '../logs/live/live-logs.ts';
 import type { Reader } from '../store/reader-and-journal.ts';
 import { tables } from '../store/records/tables.ts';
 import type { SecretBox } from '../store/secrets.ts';
+import { acmeSettings } from './acme-settings.ts';
 import type { DataFolders } from './data-folders.ts';
 import { restoreDeps } from './restores.ts';
 
@@ -81,6 +83,7 @@ export function registerActors(actors: Pick<ActorRuntime, 'register'>, parts: Ac
   const hostOf = hostNameOf(parts.config);
   actors.register(edgeDefinition({ ...parts, hostOf }));
   actors.register(domainsDefinition({ ...parts, hostOf, ownHosts: () => ownHosts(parts) }));
+  actors.register(certificatesDefinition({ ...parts, acme: acmeSettings(parts.config) }));
   const tools = hostPrograms(parts);
   const { appsRoot } = parts.appsRoot;
   const sources = { ...parts, tools, appsRoot, uploadsRoot: parts.folders.uploads };

@@ -8,6 +8,7 @@
 import { rm } from 'node:fs/promises';
 import { activityLog } from '../actors/activity/protocol.ts';
 import { recordActivity } from '../actors/activity/record.ts';
+import { certificatesActor } from '../actors/certificates/protocol.ts';
 import { storeReferences } from '../actors/app/settings/stored-references.ts';
 import { Leftovers } from '../actors/destination/leftovers.ts';
 import { GithubConnections } from '../actors/git/github-connections.ts';
@@ -248,6 +249,7 @@ export class Platform {
     await this.#accessFeeds.start();
     this.isolation.start();
     void this.#leftovers.remove();
+    this.actors.inside.tell(certificatesActor, { type: 'sweep' });
     await this.#removeSnapshots();
     this.#backups.start(this.actors.inside);
     wakeRestores(store, this.actors.inside);

@@ -37,6 +37,7 @@ export const programs = {
   mount: { package: 'mount' },
   nsenter: { package: 'util-linux' },
   openssl: { package: 'openssl' },
+  pebble: { package: 'pebble' },
   prlimit: { package: 'util-linux' },
   psql: { package: 'postgresql-client' },
   python3: { package: 'python3' },

@@ -17,9 +17,11 @@ import { insert, put, removeAll, take } from '../../store/records/table.ts';
 import { tables } from '../../store/records/tables.ts';
 import { bad } from '../app/settings/validate.ts';
 import type { Actor, ActorContext, ActorDefinition } from '../runtime/actor.ts';
+import { certificatesActor } from '../certificates/protocol.ts';
 import { certificateKeyContext } from '../edge/edge-certificates.ts';
 import { edgeActor } from '../edge/edge-actor.ts';
 import { localServerId } from '../workload/deps.ts';
+import { certified, uncertified } from './certifying.ts';
 import { checkCertificate } from './own-certificate.ts';
 import { uploadedOf, withCertificate } from './uploaded-certificates.ts';
 import { baseOf, checkHost, claimsAbove, isWildcard, type OwnHosts } from './host-names.ts';
@@ -57,6 +59,8 @@ class Domains {
       add: (given) => this.#add(given),
       remove: ({ domainId }) => this.#remove(domainId),
       'upload-certificate': (given) => this.#uploadCertificate(given),
+      certified: (given) => this.#certify(given),
+      uncertified: (given) => this.#refuse(given),
       forget: ({ appId }) => this.#forget(appId),
     };
   }
@@ -120,10 +124,28 @@ class Domains {
   #tellEdge(): void {
     try {
       this.#context.actors.tell(edgeActor.at(localServerId), { type: 'certificates' });
+      // What no domain has any more is revoked.
+      this.#context.actors.tell(certificatesActor, { type: 'sweep' });
     } catch (error) {
-      // The service is stopping; it is told at the next start.
+      // The service is stopping; they are told at the next start.
       this.#parts.logger.warn({ err: error }, 'edge_not_told');
     }
+  }
+
+  async #certify({ domainId, certificate }: DomainsProtocol['certified']['in']): Promise<boolean> {
+    const { reader } = this.#parts;
+    const changes = certified(reader, reader.get(tables.domains, domainId), certificate);
+    if (changes === null) return false;
+    await this.#context.commit(changes);
+    this.#tellEdge();
+    return true;
+  }
+
+  async #refuse({ domainId, error, isRefused }: DomainsProtocol['uncertified']['in']) {
+    const domain = this.#parts.reader.get(tables.domains, domainId);
+    const changes = uncertified(domain, error, isRefused);
+    if (changes.length > 0) await this.#context.commit(changes);
+    return null;
   }
 
   async #forget(appId: string): Promise<boolean> {

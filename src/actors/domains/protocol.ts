@@ -1,7 +1,7 @@
 /**
  * Owns the messages of the `domains` actor: the only way to change a domain. The sender's rights were checked before.
  */
-import type { DomainRecord } from '../../store/records/records.ts';
+import type { CertificateRecord, DomainRecord } from '../../store/records/records.ts';
 import type { GivenCertificate } from './own-certificate.ts';
 import { actorKind } from '../runtime/actor.ts';
 
@@ -16,6 +16,10 @@ export type DomainsProtocol = {
   remove: { in: { domainId: string }; out: boolean };
   /** Instead of any that it has. A ServiceError CERTIFICATE_… for one that is no good. */
   'upload-certificate': { in: { domainId: string } & GivenCertificate; out: DomainRecord };
+  /** A certificate was issued for it; false where that is no use any more. */
+  certified: { in: { domainId: string; certificate: CertificateRecord }; out: boolean };
+  /** None could be had now; `isRefused`: not by chance. `error` is for people. */
+  uncertified: { in: { domainId: string; error: string; isRefused: boolean }; out: null };
   /** The app is removed for good. */
   forget: { in: { appId: string }; out: boolean };
 };

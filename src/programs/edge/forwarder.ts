@@ -8,20 +8,19 @@ import type { Target, Tenants } from '../../protocol/edge-messages.ts';
 import type { Balancer } from '../../lib/balancer.ts';
 import type { InNetworks } from '../../lib/networks.ts';
 import type { Logger } from '../../lib/log.ts';
+import { challengeAnswer, challengePath } from './challenge.ts';
 import { Exchange, type ExchangeHost } from './exchange.ts';
 import { forwardedLines, protoOf } from './forwarded.ts';
 import type { RequestHead } from './http1/request-head.ts';
-import { type Notice, noticeOf, redirectNotice } from './pages.ts';
+import { bareNotice, type Notice, noticeOf, redirectNotice } from './pages.ts';
 import { RequestTurns } from './request-turns.ts';
-import type { Routes } from './routes.ts';
+import type { LiveRoute, Routes } from './routes.ts';
 import { type Upstream, Upstreams } from './upstreams.ts';
 import type { Visit } from './visit.ts';
 import type { Watch } from './watch.ts';
 
 /** Methods by which nobody expects a body. */
 const bodiless: ReadonlySet<string> = new Set(['GET', 'HEAD', 'TRACE']);
-/** Where an authority looks over plain HTTP for what it was promised (RFC 8555, 8.3). */
-const challengePath = '/.well-known/acme-challenge/';
 
 export interface ForwarderOptions {
   routes: Routes;
@@ -63,9 +62,9 @@ export class Forwarder implements ExchangeHost {
       return;
     }
     const route = this.#routes.find(name);
-    const elsewhere = route && this.#elsewhere(visit, name);
+    const own = route && this.#ownAnswer(visit, name, route);
     if (route === undefined) visit.notice(noticeOf(404));
-    else if (elsewhere !== undefined) visit.notice(elsewhere);
+    else if (own !== undefined) visit.notice(own);
     else new Exchange(visit, this, route).begin();
   }
 
@@ -93,10 +92,15 @@ export class Forwarder implements ExchangeHost {
     this.#options.logger.debug({ port, request, err, again }, 'edge_request_failed');
   }
 
-  /** The answer to a request that is to come over HTTPS, or over a connection that was made for its host. */
-  #elsewhere({ head, origin }: Visit, name: string): Notice | undefined {
+  /**
+   * The answer to a request that is to come over HTTPS, or over a connection that was made for its host, and to an
+   * authority that issues certificates.
+   */
+  #ownAnswer({ head, origin }: Visit, name: string, route: LiveRoute): Notice | undefined {
     if (origin.servername !== undefined)
       return origin.servername === name ? undefined : noticeOf(421);
+    const answer = challengeAnswer(route, head.target);
+    if (answer !== undefined) return bareNotice(answer);
     if (head.target.startsWith(challengePath)) return undefined;
     const secure = this.#options.secureOrigin(name);
     return secure === undefined ? undefined : redirectNotice(`${secure}${head.target}`);

@@ -9,7 +9,7 @@ import { valueIn } from './http1/fields.ts';
 import type { RequestHead } from './http1/request-head.ts';
 import type { LiveRoute } from './routes.ts';
 
-export type EdgeStatus = 308 | 400 | 404 | 408 | 413 | 421 | 502 | 503 | 504;
+export type EdgeStatus = 200 | 308 | 400 | 404 | 408 | 413 | 421 | 502 | 503 | 504;
 
 /** An answer of the edge, and its name in the log. */
 export interface Notice {
@@ -22,9 +22,12 @@ export interface Notice {
   app: string | null;
   /** Where it is to be asked instead. */
   location?: string;
+  /** Whether the sentence is the whole answer, for a program. */
+  isBare?: true;
 }
 
 const titles: Readonly<Record<EdgeStatus, string>> = {
+  200: 'OK',
   308: 'Permanent Redirect',
   400: 'Bad Request',
   404: 'Not Found',
@@ -37,6 +40,7 @@ const titles: Readonly<Record<EdgeStatus, string>> = {
 };
 
 const sentences: Readonly<Record<EdgeStatus, string>> = {
+  200: '',
   308: 'The app is at another address.',
   400: 'The request cannot be read.',
   404: 'There is no app at this address.',
@@ -91,6 +95,11 @@ export function noticeOf(status: EdgeStatus, route?: Pick<LiveRoute, 'app'>): No
 /** The answer to a request that is to be made elsewhere, in the same way. */
 export function redirectNotice(location: string): Notice {
   return { ...noticeOf(308), location };
+}
+
+/** The answer to a program that asks for nothing else. */
+export function bareNotice(text: string): Notice {
+  return { ...noticeOf(200), sentence: text, isBare: true };
 }
 
 /** The answer for an app that takes no requests. */
@@ -174,6 +183,7 @@ function headersOf(notice: Notice, type: string, body: Buffer): Record<string, s
 }
 
 function contentOf(accept: string | undefined, notice: Notice): { type: NoticeType; body: Buffer } {
+  if (notice.isBare) return { type: 'text/plain', body: Buffer.from(notice.sentence) };
   const type = typeFor(accept);
   return { type, body: Buffer.from(texts[type](notice)) };
 }

@@ -15,6 +15,7 @@ export interface LiveRoute {
   readonly targets: readonly Target[];
   readonly vacancy: Vacancy | undefined;
   readonly app: EdgeRoute['app'];
+  readonly acmeThumbprint: string | undefined;
   readonly settings: Readonly<AppEdgeSettings>;
   readonly load: Load;
   /** Undefined: nobody asks how many visitors it has. */
@@ -49,6 +50,7 @@ export class Routes {
         targets: route.targets.map((target) => targets.of(keyOf(target), () => target)),
         vacancy: route.vacancy,
         app: route.app,
+        acmeThumbprint: route.acmeThumbprint,
         settings: edgeSettingsOf(route.settings),
         load: loads.of(route.app?.id ?? route.host, () => ({ underWay: 0 })),
         counts: route.app && this.#traffic.of(route.app.id),

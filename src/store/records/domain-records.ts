@@ -52,3 +52,34 @@ export interface CertificateRecord {
   /** Whether it was issued by ACME, and is renewed; else somebody uploaded it. */
   managed: boolean;
 }
+
+/** The instance's account at an authority that issues certificates by ACME. */
+export interface AcmeAccountRecord {
+  /** Address of the authority's directory. */
+  id: string;
+  /** Address of the account; null: it may not be registered yet. */
+  url: string | null;
+  /** The private key in PEM, sealed. */
+  key: Uint8Array;
+  /** Of the key: what answers to challenges are made with. */
+  thumbprint: string;
+  createdAtMs: number;
+}
+
+/** A certificate that is on its way to a domain, until it is there. */
+export interface CertificateOrderRecord {
+  /** The domain's. */
+  id: string;
+  host: string;
+  /** Address of the authority's directory. */
+  directory: string;
+  /** Where it was placed with this key; null: nowhere yet. */
+  url: string | null;
+  /** The private key of the certificate in PEM, sealed. */
+  key: Uint8Array;
+  /** Tries in a row that the authority, or the program for the DNS, refused. */
+  failures: number;
+  nextTryAtMs: number;
+  /** Whether it was the authority that said when: then nobody tries earlier. */
+  isHeld: boolean;
+}

@@ -90,6 +90,8 @@ export const tables = {
   certificates: table<stored.CertificateRecord>()('certificates', (r) => r.id, {
     name: { keys: (r) => r.names.map((name) => [name, r.id]) },
   }),
+  acmeAccounts: table<stored.AcmeAccountRecord>()('acmeAccounts', (r) => r.id, {}),
+  certificateOrders: table<stored.CertificateOrderRecord>()('certificateOrders', (r) => r.id, {}),
   env: table<stored.EnvRecord>()('env', (r) => [r.appId, r.key], {
     app: { keys: (r) => [[r.appId, r.key]] },
     database: { keys: (r) => (r.refersTo ?? []).map((id) => [id, r.appId, r.key]) },

@@ -1,0 +1,304 @@
+/**
+ * Owns certificates by ACME: one for each verified domain that has none of its own, in time for the old one's end.
+ *
+ * 1. What is on its way is stored: after a crash an order goes on where it stood.
+ * 2. A refusal keeps its domain waiting, ever longer; an outage of the authority keeps all of them waiting. What the
+ *    authority asks for is kept to.
+ * 3. A domain gets its certificate, and loses the order, in one commit of the `domains` actor. A certificate that no
+ *    domain has any more is revoked, as far as the authority can be reached, and removed.
+ * 4. A clock that is set does no harm: no time is waited for blindly, and a renewal is never followed by another at once.
+ */
+import { DnsCommandFailed } from '../../acme/dns-command.ts';
+import { CaRefusal, CaUnavailable } from '../../acme/failures.ts';
+import type { IssuedChain } from '../../acme/issued-chain.ts';
+import { newId } from '../../lib/ids.ts';
+import type {
+  CertificateOrderRecord,
+  CertificateRecord,
+  DomainRecord,
+} from '../../store/records/records.ts';
+import { insert, put, remove } from '../../store/records/table.ts';
+import { tables } from '../../store/records/tables.ts';
+import { domainsActor } from '../domains/protocol.ts';
+import { certificateKeyContext } from '../edge/edge-certificates.ts';
+import { edgeActor } from '../edge/edge-actor.ts';
+import type { Actor, ActorContext, ActorDefinition } from '../runtime/actor.ts';
+import { localServerId } from '../workload/deps.ts';
+import { type AcmeSettings, Authority, type AuthorityParts } from './authority.ts';
+import { certificatesKind, type CertificatesProtocol } from './protocol.ts';
+import { dueInMs, outageMs, refusedMs, renewAtMs, restMs } from './timing.ts';
+import { Turns } from './turns.ts';
+
+export interface CertificatesParts extends AuthorityParts {
+  /** Null: no certificates are ordered. */
+  acme: AcmeSettings | null;
+}
+
+type Work = (signal: AbortSignal) => Promise<void>;
+
+const ordersAtOnce = 8;
+const sweepMaxMs = 10 * 60_000;
+const sweepMinMs = 1000;
+/** After so many records the walk over them lets other work run. */
+const walkStep = 200;
+/** Of an order that the authority does not understand itself any more: then it is placed anew. */
+const triesMax = 3;
+
+export function certificatesDefinition(
+  parts: CertificatesParts,
+): ActorDefinition<CertificatesProtocol> {
+  return {
+    kind: certificatesKind,
+    // It waits for its times itself, by the clock as it is.
+    idleMs: Infinity,
+    activate: (context) => {
+      if (parts.acme === null) return { sweep: () => null, order: () => null };
+      return new Certificates(parts, parts.acme, context).handlers;
+    },
+  };
+}
+
+class Certificates {
+  readonly #parts: CertificatesParts;
+  readonly #context: ActorContext<CertificatesProtocol>;
+  readonly #authority: Authority;
+  readonly #turns: Turns;
+  /** Domains that were certified lately, and what ends that. */
+  readonly #resting = new Map<string, () => void>();
+  /** Requests in a row that found no authority. */
+  #outages = 0;
+  #opening: Promise<void> | null = null;
+  #cancelSweep: () => void = () => undefined;
+
+  constructor(
+    parts: CertificatesParts,
+    acme: AcmeSettings,
+    context: ActorContext<CertificatesProtocol>,
+  ) {
+    this.#parts = parts;
+    this.#context = context;
+    this.#turns = new Turns(parts.clock, ordersAtOnce);
+    this.#authority = new Authority(parts, acme, (changes) =>
+      context.report(() => context.commit(changes)),
+    );
+    context.signal.addEventListener('abort', () => this.#close(), { once: true });
+    this.#sweepIn(0);
+  }
+
+  get handlers(): Actor<CertificatesProtocol> {
+    return {
+      sweep: () => this.#sweep(),
+      order: ({ domainId }) => this.#orderNow(domainId),
+    };
+  }
+
+  #close(): void {
+    this.#cancelSweep();
+    this.#turns.close();
+    for (const cancel of this.#resting.values()) cancel();
+    this.#authority.close();
+  }
+
+  #sweepIn(delayMs: number): void {
+    this.#cancelSweep();
+    this.#cancelSweep = this.#parts.clock.after(delayMs, () => {
+      void this.#context.report(() => this.#sweep());
+    });
+  }
+
+  async #sweep(): Promise<null> {
+    const { reader } = this.#parts;
+    let nextMs = sweepMaxMs;
+    for await (const domain of this.#walk(reader.scan(tables.domains))) {
+      const inMs = this.#dueInMs(domain);
+      if (inMs === 0) this.#take(domain.id, (signal) => this.#certify(domain.id, signal));
+      else nextMs = Math.min(nextMs, inMs);
+    }
+    for await (const { id, managed } of this.#walk(reader.scan(tables.certificates))) {
+      if (managed && !this.#isHad(id)) this.#take(id, (signal) => this.#revoke(id, signal));
+    }
+    this.#sweepIn(Math.max(nextMs, sweepMinMs));
+    return null;
+  }
+
+  async *#walk<R>(records: Iterable<R>): AsyncIterable<R> {
+    let walked = 0;
+    for (const record of records) {
+      yield record;
+      if (++walked % walkStep === 0) await new Promise(setImmediate);
+      if (this.#context.ended) return;
+    }
+  }
+
+  #orderNow(domainId: string): null {
+    const order = this.#parts.reader.get(tables.certificateOrders, domainId);
+    const isHeld = order?.isHeld === true && dueInMs(order, this.#parts.clock.now()) > 0;
+    if (isHeld || this.#wantsInMs(domainId) > 0) return null;
+    this.#take(domainId, (signal) => this.#certify(domainId, signal));
+    this.#turns.hurry();
+    return null;
+  }
+
+  /** How long until a certificate is tried for; Infinity: never. */
+  #dueInMs({ id }: Readonly<DomainRecord>): number {
+    if (this.#resting.has(id)) return Infinity;
+    const order = this.#parts.reader.get(tables.certificateOrders, id);
+    const tryInMs = order === undefined ? 0 : dueInMs(order, this.#parts.clock.now());
+    return Math.max(tryInMs, this.#wantsInMs(id));
+  }
+
+  /** How long until the domain wants a certificate; Infinity: never. */
+  #wantsInMs(domainId: string): number {
+    const { reader, clock } = this.#parts;
+    const domain = reader.get(tables.domains, domainId);
+    if (domain === undefined || domain.verifiedAtMs === null) return Infinity;
+    const { certificateId } = domain;
+    const had = certificateId === null ? undefined : reader.get(tables.certificates, certificateId);
+    if (had === undefined) return 0;
+    return had.managed ? Math.max(0, renewAtMs(had) - clock.now()) : Infinity;
+  }
+
+  #isHad(certificateId: string): boolean {
+    return this.#parts.reader.count(tables.domains, 'certificate', [certificateId]) > 0;
+  }
+
+  #take(id: string, work: Work): void {
+    this.#turns.take(id, () => {
+      this.#context.work(`certificate:${id}`, async (signal) => {
+        try {
+          await work(signal);
+        } finally {
+          this.#turns.end(id);
+        }
+      });
+    });
+  }
+
+  async #certify(domainId: string, signal: AbortSignal): Promise<void> {
+    if (this.#wantsInMs(domainId) > 0) return;
+    await this.#openAccount();
+    const order = await this.#context.report(() => this.#opened(domainId));
+    if (order === null) return;
+    let issued: IssuedChain;
+    try {
+      issued = await this.#authority.obtain(order, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      await this.#failed(order, error);
+      return;
+    }
+    this.#outages = 0;
+    await this.#handOver(order, issued, signal);
+  }
+
+  /** Before the first order of all: its key has to be stored, and the edge has to know what it answers. */
+  #openAccount(): Promise<void> {
+    const context = this.#context;
+    const open = async (): Promise<void> => {
+      if (this.#authority.account !== undefined) return;
+      const account = this.#authority.newAccount();
+      await context.report(() => context.commit([insert(tables.acmeAccounts, account)]));
+      await context.actors.ask(edgeActor.at(localServerId), { type: 'sync' });
+    };
+    return (this.#opening ??= open().finally(() => {
+      this.#opening = null;
+    }));
+  }
+
+  /** The order of a domain that is left from before, or a new one; null: the domain is gone. */
+  async #opened(domainId: string): Promise<Readonly<CertificateOrderRecord> | null> {
+    const { reader } = this.#parts;
+    const domain = reader.get(tables.domains, domainId);
+    if (domain === undefined) return null;
+    const left = reader.get(tables.certificateOrders, domainId);
+    const { directory } = this.#authority;
+    if (left?.host === domain.host && left.directory === directory) return left;
+    const order = this.#authority.newOrder(domain);
+    await this.#context.commit([put(tables.certificateOrders, order)]);
+    return order;
+  }
+
+  async #handOver(
+    order: Readonly<CertificateOrderRecord>,
+    { chain, issuer, notBeforeMs, notAfterMs }: IssuedChain,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { secrets, clock, logger } = this.#parts;
+    const id = newId('crt', clock.now());
+    const key = secrets.seal(this.#authority.keyOf(order), certificateKeyContext(id));
+    const certificate: CertificateRecord = {
+      ...{ id, names: [order.host], chain, key, issuer, notBeforeMs, notAfterMs, managed: true },
+    };
+    const message = { type: 'certified', domainId: order.id, certificate } as const;
+    const isTaken = await this.#context.actors.ask(domainsActor, message);
+    logger.info({ host: order.host, domainId: order.id, isTaken }, 'certificate_issued');
+    if (isTaken) this.#rest(order.id, restMs(certificate));
+    // The domain was removed meanwhile, or has a certificate of its own.
+    else
+      await this.#authority.revoke(chain, signal).catch((error: unknown) => {
+        logger.warn({ err: error, host: order.host }, 'certificate_not_revoked');
+      });
+  }
+
+  #rest(domainId: string, forMs: number): void {
+    const cancel = this.#parts.clock.after(forMs, () => this.#resting.delete(domainId));
+    this.#resting.set(domainId, cancel);
+  }
+
+  /** Keeps when the order is tried again, and shows why. */
+  async #failed(order: Readonly<CertificateOrderRecord>, error: unknown): Promise<void> {
+    const { reader, clock, logger } = this.#parts;
+    const left = reader.get(tables.certificateOrders, order.id) ?? order;
+    const failures = left.failures + 1;
+    const isOutage = error instanceof CaUnavailable;
+    const askedMs = isOutage || error instanceof CaRefusal ? error.retryAfterMs : null;
+    const waitMs = isOutage ? outageMs(failures, askedMs) : refusedMs(failures, askedMs);
+    const isOver = isOutage ? failures >= triesMax : !isRateLimit(error);
+    const known = isOutage || error instanceof CaRefusal || error instanceof DnsCommandFailed;
+    logger[known ? 'warn' : 'error'](
+      { err: error, host: order.host, waitMs },
+      'certificate_not_issued',
+    );
+    if (isOutage) this.#turns.pause(outageMs(++this.#outages, askedMs), askedMs !== null);
+    const next: CertificateOrderRecord = {
+      ...left,
+      ...{ failures, nextTryAtMs: clock.now() + waitMs, isHeld: askedMs !== null },
+      url: isOver ? null : left.url,
+    };
+    await this.#context.report(() => this.#context.commit([put(tables.certificateOrders, next)]));
+    await this.#context.actors.ask(domainsActor, {
+      type: 'uncertified',
+      domainId: order.id,
+      error: known ? error.message : 'The certificate could not be made.',
+      isRefused: !isOutage,
+    });
+    this.#sweepIn(Math.min(waitMs, sweepMaxMs));
+  }
+
+  /** A certificate that no domain has; one that has ended anyway is only removed. */
+  async #revoke(id: string, signal: AbortSignal): Promise<void> {
+    const { reader, clock, logger } = this.#parts;
+    const certificate = reader.get(tables.certificates, id);
+    if (certificate === undefined || this.#isHad(id)) return;
+    try {
+      if (certificate.notAfterMs > clock.now() && this.#authority.account !== undefined) {
+        await this.#authority.revoke(certificate.chain, signal);
+      }
+    } catch (error) {
+      signal.throwIfAborted();
+      logger.warn({ err: error, names: certificate.names }, 'certificate_not_revoked');
+      if (error instanceof CaUnavailable) {
+        this.#turns.pause(
+          outageMs(++this.#outages, error.retryAfterMs),
+          error.retryAfterMs !== null,
+        );
+        return; // The next sweep tries again.
+      }
+    }
+    await this.#context.report(() => this.#context.commit([remove(tables.certificates, id)]));
+  }
+}
+
+function isRateLimit(error: unknown): boolean {
+  return error instanceof CaRefusal && error.type === 'rateLimited';
+}
