@@ -106,9 +106,16 @@ export const core: readonly Break[] = [
   {
     name: 'the edge trusts whoever took a connection',
     file: 'src/programs/edge/upstreams.ts',
-    find: 'if (isSame && !socket.destroyed)',
-    replace: 'if (!socket.destroyed)',
+    find: 'if (isSame && connection.isOpen)',
+    replace: 'if (connection.isOpen)',
     tests: ['unit/programs/edge/upstreams.test.ts'],
+  },
+  {
+    name: 'a body of untold length may be of any size',
+    file: 'src/programs/edge/exchange.ts',
+    find: 'if (this.#bytesIn > this.#bodyMax)',
+    replace: 'if (this.#bytesIn < 0)',
+    tests: ['unit/programs/edge/edge-settings.test.ts'],
   },
   {
     name: 'a mark counts under any uid',
