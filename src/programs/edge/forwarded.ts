@@ -4,7 +4,7 @@
  * 1. The app learns of the visitor from the edge alone. What the visitor says of itself counts if it is a trusted
  *    proxy: the last address that is none, its protocol and its host.
  */
-import { isIP, isIPv6 } from 'node:net';
+import { isIP } from 'node:net';
 
 import type { InNetworks } from '../../lib/networks.ts';
 import type { RequestHead } from './http1/request-head.ts';
@@ -33,7 +33,7 @@ export function forwardedLines(head: RequestHead, origin: Origin, isTrusted: InN
 }
 
 function linesOf(address: string, proto: string, host: string): string {
-  const node = isIPv6(address) ? `"[${address}]"` : address;
+  const node = address.includes(':') ? `"[${address}]"` : address;
   return (
     `x-forwarded-for: ${address}\r\nx-forwarded-proto: ${proto}\r\nx-forwarded-host: ${host}\r\n` +
     `forwarded: for=${node};host="${host}";proto=${proto}\r\n`
