@@ -9,19 +9,24 @@
 import type { Clock } from '../../lib/clock.ts';
 import type { AccessLines } from '../../protocol/edge-messages.ts';
 
-/** What is told of one request. */
-export interface Access {
-  address: string;
+/** How a request ended. */
+export interface Ended {
   startedAtMs: number;
-  method: string;
-  /** With its query. */
-  target: string;
-  version: '1.0' | '1.1' | '2';
   /** 0: there was no answer. */
   status: number;
   bytesIn: number;
   bytesOut: number;
   ms: number;
+  requestId: string;
+}
+
+/** What is told of one request. */
+export interface Access extends Ended {
+  address: string;
+  method: string;
+  /** With its query. */
+  target: string;
+  version: '1.0' | '1.1' | '2';
   host: string;
   /** Fields of the head, each a line with its end; of these, `Referer` and `User-Agent` are told. */
   fields: string;
@@ -69,9 +74,14 @@ export class AccessLog {
     if (this.#phase === 'idle') this.#tellSoon();
   }
 
+  /** Tells at once what was not told. */
+  flush(): void {
+    if (this.#phase === 'gathers') this.#tell();
+  }
+
   #tellSoon(): void {
     this.#phase = 'gathers';
-    this.#options.clock.after(gatherMs, () => this.#tell());
+    this.#options.clock.after(gatherMs, () => this.flush());
   }
 
   #tell(): void {
@@ -91,16 +101,16 @@ export class AccessLog {
   }
 }
 
-/** In the combined format, and behind that: host, bytes of the request's body, seconds. */
+/** In the combined format, and behind that: host, bytes of the request's body, seconds, id of the request. */
 export function accessLine(access: Access): string {
   const { address, startedAtMs, method, target, version, status, bytesOut } = access;
-  const { fields, host, bytesIn, ms } = access;
+  const { fields, host, bytesIn, ms, requestId } = access;
   const request = `${plain(method, 32)} ${plain(target, targetMax)} HTTP/${version}`;
   const referer = plain(fieldOf(fields, 'referer') ?? '-', fieldMax);
   const agent = plain(fieldOf(fields, 'user-agent') ?? '-', fieldMax);
   const answer = `${status === 0 ? '-' : String(status)} ${String(bytesOut)}`;
   const seconds = (ms / 1000).toFixed(3);
-  return `${plain(address, 64)} - - [${timeOf(startedAtMs)}] "${request}" ${answer} "${referer}" "${agent}" ${plain(host, 256)} ${String(bytesIn)} ${seconds}\n`;
+  return `${plain(address, 64)} - - [${timeOf(startedAtMs)}] "${request}" ${answer} "${referer}" "${agent}" ${plain(host, 256)} ${String(bytesIn)} ${seconds} ${plain(requestId, 128)}\n`;
 }
 
 /** `name`: in lower case. */

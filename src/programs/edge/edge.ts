@@ -14,6 +14,7 @@ import type { EdgeNews, Tenants } from '../../protocol/edge-messages.ts';
 import type { EdgeCertificate, EdgeRoute } from '../../protocol/workload.ts';
 import { type Clock, every } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
+import { AccessLog } from './access-lines.ts';
 import { Clients, type ClientsOptions } from './clients.ts';
 import { Forwarder } from './forwarder.ts';
 import { VisitorConnection, type VisitorHost } from './http1/visitor-connection.ts';
@@ -27,8 +28,8 @@ import { Watch } from './watch.ts';
 export interface EdgeOptions {
   /** Whose sockets those are that listen at the targets of routes. */
   tenants: Tenants;
-  /** Tells what nobody asked for. */
-  tell: (news: EdgeNews) => void;
+  /** Tells what nobody asked for. `taken` is called once it is on its way. */
+  tell: (news: EdgeNews, taken?: () => void) => void;
   clock: Clock;
   logger: Logger;
   /** For tests, which don't open thousands of connections. */
@@ -50,6 +51,7 @@ export class Edge implements VisitorHost {
   readonly #front: net.Server;
   readonly #connections = new Set<VisitorConnection>();
   readonly #traffic: Traffic;
+  readonly #accessLog: AccessLog;
   #tls: TlsFront | undefined;
   #certificates: readonly EdgeCertificate[] = [];
   #isDraining = false;
@@ -60,12 +62,17 @@ export class Edge implements VisitorHost {
     this.watch = new Watch(clock);
     this.#traffic = new Traffic({ clock, tell: (traffic) => tell({ traffic }) });
     this.#routes = new Routes(clock, this.#traffic);
+    this.#accessLog = new AccessLog({
+      clock,
+      tell: (access, taken) => tell({ access }, taken),
+    });
     this.#clients = new Clients({ ...bounds, clock, logger });
     this.#forwarder = new Forwarder({
       routes: this.#routes,
       tenants,
       logger,
       watch: this.watch,
+      accessLog: this.#accessLog,
       isTrusted: (address) => this.#clients.isTrusted(address),
       secureOrigin: (host) => this.#secureOrigin(host),
     });
@@ -133,6 +140,7 @@ export class Edge implements VisitorHost {
       if (this.#clients.connections > 0 && passedMs < mostMs) return;
       stop();
       this.#traffic.flush();
+      this.#accessLog.flush();
       drained();
     });
   }

@@ -12,6 +12,7 @@
  */
 import type { Target } from '../../protocol/edge-messages.ts';
 import type { Balancer } from '../../lib/balancer.ts';
+import type { Ended } from './access-lines.ts';
 import { bodyBytesMax, refusalBefore } from './app-limits.ts';
 import type { AppConnection, AppEvents } from './http1/app-connection.ts';
 import type { AnswerHead } from './http1/answer-head.ts';
@@ -32,6 +33,8 @@ export interface ExchangeHost {
   headFor(visit: Visit, requestId: string): string;
   cameByHttps(visit: Visit): boolean;
   failed(target: Target, requestId: string, error: unknown, again: boolean): void;
+  /** For the access log of the app. */
+  log(app: string, visit: Visit, ended: Ended): void;
 }
 
 const triesMax = 4;
@@ -322,15 +325,17 @@ export class Exchange implements VisitEvents, AppEvents, Watched {
     this.#endTry();
     this.#host.watch.delete(this);
     this.#route.load.underWay--;
-    const { counts } = this.#route;
+    const { counts, settings } = this.#route;
     if (counts === undefined) return;
-    const [bytesIn, bytesOut] = [this.#bytesIn, this.#bytesOut];
-    if (this.#status === 101) {
-      counts.socketClosed(bytesIn, bytesOut);
-      return;
-    }
     const ms = performance.now() - this.#startedAt;
-    const status = isWhole ? this.#status : 0;
-    counts.finished({ status, byEdge: this.#byEdge, bytesIn, bytesOut, ms });
+    const status = this.#status;
+    const [byEdge, bytesIn, bytesOut] = [this.#byEdge, this.#bytesIn, this.#bytesOut];
+    if (status === 101) counts.socketClosed(bytesIn, bytesOut);
+    else counts.finished({ status: isWhole ? status : 0, byEdge, bytesIn, bytesOut, ms });
+    if (settings.accessLog) {
+      const startedAtMs = performance.timeOrigin + this.#startedAt;
+      const ended = { startedAtMs, status, bytesIn, bytesOut, ms, requestId: this.#requestId };
+      this.#host.log(counts.app, this.#visit, ended);
+    }
   }
 }

@@ -26,10 +26,17 @@ export function forwardedLines(head: RequestHead, origin: Origin, isTrusted: InN
     return linesOf(origin.address, origin.proto, head.host);
   const host = lastOf(forwarded.host);
   return linesOf(
-    lastUntrusted(origin.address, forwarded.for, isTrusted),
+    visitorOf(head, origin, isTrusted),
     protoOf(head, origin, isTrusted),
     hostName.test(host) ? host : head.host,
   );
+}
+
+/** The address of the visitor. */
+export function visitorOf(head: RequestHead, origin: Origin, isTrusted: InNetworks): string {
+  const { address } = origin;
+  if (head.forwarded === undefined || !isTrusted(address)) return address;
+  return lastUntrusted(address, head.forwarded.for, isTrusted);
 }
 
 function linesOf(address: string, proto: string, host: string): string {

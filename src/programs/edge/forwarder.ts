@@ -8,9 +8,10 @@ import type { Target, Tenants } from '../../protocol/edge-messages.ts';
 import type { Balancer } from '../../lib/balancer.ts';
 import type { InNetworks } from '../../lib/networks.ts';
 import type { Logger } from '../../lib/log.ts';
+import type { AccessLog, Ended } from './access-lines.ts';
 import { challengeAnswer, challengePath } from './challenge.ts';
 import { Exchange, type ExchangeHost } from './exchange.ts';
-import { forwardedLines, protoOf } from './forwarded.ts';
+import { forwardedLines, protoOf, visitorOf } from './forwarded.ts';
 import type { RequestHead } from './http1/request-head.ts';
 import { bareNotice, type Notice, noticeOf, redirectNotice } from './pages.ts';
 import { RequestTurns } from './request-turns.ts';
@@ -28,6 +29,7 @@ export interface ForwarderOptions {
   logger: Logger;
   watch: Watch;
   isTrusted: InNetworks;
+  accessLog: AccessLog;
   /** Where a host is that has a certificate; undefined: on HTTP alone. */
   secureOrigin: (host: string) => string | undefined;
 }
@@ -90,6 +92,14 @@ export class Forwarder implements ExchangeHost {
 
   failed({ port }: Target, request: string, err: unknown, again: boolean): void {
     this.#options.logger.debug({ port, request, err, again }, 'edge_request_failed');
+  }
+
+  log(app: string, { head, origin }: Visit, ended: Ended): void {
+    const { accessLog, isTrusted } = this.#options;
+    const { method, target, host, fields } = head;
+    const address = visitorOf(head, origin, isTrusted);
+    const version = head.isOld ? '1.0' : '1.1';
+    accessLog.add(app, { ...ended, address, method, target, version, host, fields });
   }
 
   /**

@@ -34,9 +34,9 @@ function giveUpRoot(uid: number): void {
   process.setuid?.(uid);
 }
 
-function send(message: FromEdge): void {
+function send(message: FromEdge, sent?: () => void): void {
   // When it cannot be sent the runner is gone.
-  process.send?.(message, undefined, undefined, () => undefined);
+  process.send?.(message, undefined, undefined, () => sent?.());
 }
 
 /** What was told last goes first. */

@@ -15,15 +15,16 @@ const access: Access = {
   bytesIn: 3,
   bytesOut: 1234,
   ms: 12.34,
+  requestId: 'r-1',
   host: 'shop.example.com',
   fields: 'Cookie: session=secret\r\nUser-Agent: curl/8\r\nauthorization: Bearer secret\r\n',
 };
 
 describe('accessLine()', () => {
-  it('tells a request in the combined format, and behind it host, bytes taken and seconds', () => {
+  it('tells a request in the combined format, and behind it host, bytes taken, seconds and id', () => {
     assert.equal(
       accessLine(access),
-      '203.0.113.7 - - [04/Nov/2026:09:30:05 +0000] "GET /cart?item=7 HTTP/1.1" 200 1234 "-" "curl/8" shop.example.com 3 0.012\n',
+      '203.0.113.7 - - [04/Nov/2026:09:30:05 +0000] "GET /cart?item=7 HTTP/1.1" 200 1234 "-" "curl/8" shop.example.com 3 0.012 r-1\n',
     );
   });
 
