@@ -14,7 +14,7 @@ describe('Edge, counting visitors', () => {
   beforeEach(async () => {
     place = await new EdgePlace().open();
     const app = await place.app((req, res) => {
-      res.statusCode = Number(req.url?.slice(1)) || 200;
+      res.statusCode = parseInt(req.url?.slice(1) ?? '') || 200;
       req.resume().once('end', () => res.end('hello'));
     });
     app.server.on('upgrade', (_req, socket) => {
