@@ -18,6 +18,7 @@ import { AccessLog } from './access-lines.ts';
 import { Clients, type ClientsOptions } from './clients.ts';
 import { Forwarder } from './forwarder.ts';
 import { VisitorConnection, type VisitorHost } from './http1/visitor-connection.ts';
+import { Http2Sessions } from './http2/sessions.ts';
 import { crowdedAnswer } from './pages.ts';
 import { Routes } from './routes.ts';
 import { TlsFront } from './tls/tls-front.ts';
@@ -52,6 +53,7 @@ export class Edge implements VisitorHost {
   readonly #connections = new Set<VisitorConnection>();
   readonly #traffic: Traffic;
   readonly #accessLog: AccessLog;
+  readonly #http2: Http2Sessions;
   #tls: TlsFront | undefined;
   #certificates: readonly EdgeCertificate[] = [];
   #isDraining = false;
@@ -76,6 +78,7 @@ export class Edge implements VisitorHost {
       isTrusted: (address) => this.#clients.isTrusted(address),
       secureOrigin: (host) => this.#secureOrigin(host),
     });
+    this.#http2 = new Http2Sessions(this, clock);
     // Before a connection is let in it costs nothing: those that are refused or wait may be thousands.
     const front = { pauseOnConnect: true, allowHalfOpen: true, noDelay: true };
     this.#front = net.createServer(front, (socket) => this.#admit(socket));
@@ -98,7 +101,9 @@ export class Edge implements VisitorHost {
     const { clock, logger } = this.#options;
     const serve = (socket: TLSSocket): void => {
       const servername = String(socket.servername).toLowerCase();
-      this.#serve(socket, { address: addressOf(socket), proto: 'https', servername });
+      const origin: Origin = { address: addressOf(socket), proto: 'https', servername };
+      if (socket.alpnProtocol === 'h2') this.#http2.serve(socket, origin);
+      else this.#serve(socket, origin);
     };
     this.#tls = new TlsFront({ clients: this.#clients, clock, logger, serve });
     this.#tls.setCertificates(this.#certificates);
@@ -133,6 +138,7 @@ export class Edge implements VisitorHost {
     this.#front.close();
     this.#tls?.close();
     this.#isDraining = true;
+    this.#http2.drain();
     const sinceMs = clock.now();
     const stop = every(clock, lookMs, () => {
       const passedMs = clock.now() - sinceMs;
@@ -149,6 +155,7 @@ export class Edge implements VisitorHost {
     this.#front.close();
     this.#tls?.close();
     for (const connection of this.#connections) connection.closeIfIdle();
+    this.#http2.close();
     this.#forwarder.close();
     this.watch.close();
   }

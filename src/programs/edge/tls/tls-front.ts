@@ -91,7 +91,7 @@ export class TlsFront {
     const server = process.getBuiltinModule('node:tls').createServer({
       // The context of its own has no certificate: nobody is served by it.
       SNICallback: (name, done) => done(null, this.certificates.contextOf(name)),
-      ALPNProtocols: ['http/1.1'],
+      ALPNProtocols: ['h2', 'http/1.1'],
       minVersion: 'TLSv1.2',
       ciphers: ciphers.join(':'),
       secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
