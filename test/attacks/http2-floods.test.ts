@@ -7,6 +7,7 @@ import { after, before, describe, it } from 'node:test';
 import { CertificateAuthority } from '../support/certificate-authority.ts';
 import { EdgePlace } from '../support/edge-place.ts';
 import { needs } from '../support/programs.ts';
+import { recordingLogger } from '../support/silent-logger.ts';
 
 const [data, headers, rst, settings, ping, goaway, continuation] = [0, 1, 3, 4, 6, 7, 9];
 const [endStream, endHeaders] = [1, 4];
@@ -34,10 +35,12 @@ const preface = Buffer.concat([
 describe('floods of HTTP/2', { skip: needs('openssl') }, () => {
   let authority: CertificateAuthority;
   let place: EdgePlace;
+  let logger: ReturnType<typeof recordingLogger>;
   let asked = 0;
   before(async () => {
     authority = new CertificateAuthority();
-    place = await new EdgePlace().open();
+    logger = recordingLogger();
+    place = await new EdgePlace({ logger }).open();
     await place.listenTls();
     place.edge.setCertificates([authority.issue([host])]);
     const { port } = await place.app((_req, res) => {
@@ -51,7 +54,10 @@ describe('floods of HTTP/2', { skip: needs('openssl') }, () => {
     authority.close();
   });
 
-  /** Sends `next` again and again until the connection ends; resolves with the code of GOAWAY. */
+  /**
+   * Sends `next` again and again until the connection ends; resolves with the code of GOAWAY, -1 where that was lost: the
+   * kernel resets a connection that is closed with something unread.
+   */
   const flood = async (next: (turn: number) => Buffer, turnsMax = 2000): Promise<number> => {
     const at = { host: '127.0.0.1', port: place.tlsPort, servername: host, ca: authority.root };
     const socket = tls.connect({ ...at, ALPNProtocols: ['h2'] });
@@ -79,9 +85,18 @@ describe('floods of HTTP/2', { skip: needs('openssl') }, () => {
     assert.equal(answer.body, 'here');
   };
   const calm = 11;
+  /** Ends with the word for it, by the edge's own count. */
+  const isCalmed = async (next: (turn: number) => Buffer): Promise<void> => {
+    const before = ended();
+    const code = await flood(next);
+    assert.ok(code === calm || code === -1, String(code));
+    assert.equal(ended(), before + 1);
+  };
+  const ended = (): number =>
+    logger.records.filter(({ event }) => event === 'edge_session_ended').length;
 
   it('that take each request back end with ENHANCE_YOUR_CALM, and ask the app little', async () => {
-    const code = await flood((turn) => {
+    await isCalmed((turn) => {
       const stream = turn * 2 + 1;
       const cancel = Buffer.from([0, 0, 0, 8]);
       return Buffer.concat([
@@ -89,7 +104,6 @@ describe('floods of HTTP/2', { skip: needs('openssl') }, () => {
         frame(rst, 0, stream, cancel),
       ]);
     });
-    assert.equal(code, calm);
     assert.ok(asked < 600, String(asked));
     await isWell();
   });
@@ -102,8 +116,8 @@ describe('floods of HTTP/2', { skip: needs('openssl') }, () => {
   });
 
   it('of PING and of SETTINGS frames end with ENHANCE_YOUR_CALM', async () => {
-    assert.equal(await flood(() => frame(ping, 0, 0, Buffer.alloc(8))), calm);
-    assert.equal(await flood(() => frame(settings, 0, 0)), calm);
+    await isCalmed(() => frame(ping, 0, 0, Buffer.alloc(8)));
+    await isCalmed(() => frame(settings, 0, 0));
     await isWell();
   });
 

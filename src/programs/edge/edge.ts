@@ -78,7 +78,7 @@ export class Edge implements VisitorHost {
       isTrusted: (address) => this.#clients.isTrusted(address),
       secureOrigin: (host) => this.#secureOrigin(host),
     });
-    this.#http2 = new Http2Sessions(this, clock);
+    this.#http2 = new Http2Sessions(this, options);
     // Before a connection is let in it costs nothing: those that are refused or wait may be thousands.
     const front = { pauseOnConnect: true, allowHalfOpen: true, noDelay: true };
     this.#front = net.createServer(front, (socket) => this.#admit(socket));

@@ -15,6 +15,7 @@ import type {
 import type { TLSSocket } from 'node:tls';
 
 import type { Clock } from '../../../lib/clock.ts';
+import type { Logger } from '../../../lib/log.ts';
 import type { VisitorHost } from '../http1/visitor-connection.ts';
 import type { Origin } from '../visit.ts';
 import { Http2Visit, readHead } from './visit.ts';
@@ -47,11 +48,13 @@ const options: ServerOptions & { maxHeaderListPairs: number } = {
 export class Http2Sessions {
   readonly #host: VisitorHost;
   readonly #clock: Clock;
+  readonly #logger: Logger;
   readonly #sessions = new Set<ServerHttp2Session>();
 
-  constructor(host: VisitorHost, clock: Clock) {
+  constructor(host: VisitorHost, { clock, logger }: { clock: Clock; logger: Logger }) {
     this.#host = host;
     this.#clock = clock;
+    this.#logger = logger;
   }
 
   serve(socket: TLSSocket, origin: Origin): void {
@@ -103,13 +106,18 @@ export class Http2Sessions {
     this.#host.visit(new Http2Visit(stream, origin, head, expectsContinue));
   }
 
+  #end(session: ServerHttp2Session): void {
+    this.#logger.debug({ client: session.socket.remoteAddress }, 'edge_session_ended');
+    session.destroy(new Error('Cannot go on: it asks too much of others'), enhanceYourCalm);
+  }
+
   #calm(session: ServerHttp2Session): void {
     let [room, atMs] = [calmMax, this.#clock.now()];
     const count = (): void => {
       const nowMs = this.#clock.now();
       room = Math.min(calmMax, room + (Math.max(nowMs - atMs, 0) * calmPerS) / 1000) - 1;
       atMs = nowMs;
-      if (room < 0 && !session.destroyed) session.destroy(undefined, enhanceYourCalm);
+      if (room < 0 && !session.destroyed) this.#end(session);
     };
     session.on('ping', count);
     session.on('remoteSettings', count);

@@ -142,7 +142,8 @@ export class Http2Visit implements Visit {
 
   cut(): void {
     this.#events = undefined;
-    this.#stream.close(internalError);
+    // Closed in another way its end could be sent before.
+    this.#stream.destroy(new Error('Cannot go on: the answer is not whole'));
   }
 
   #respond(headers: OutgoingHttpHeaders, endStream: boolean, waitForTrailers: boolean): void {

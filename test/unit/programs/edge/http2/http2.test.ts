@@ -55,7 +55,7 @@ describe('Http2Sessions', { skip: needs('openssl') }, () => {
     ];
     if (!stream.closed) await once(stream, 'close');
     const body = Buffer.concat(chunks).toString('latin1');
-    return { status: headers[':status'], headers, body, trailers, code: stream.rstCode };
+    return { status: headers[':status'], headers, body, trailers };
   };
 
   it('brings a request to the app as one of HTTP/1.1, and its answer back', async () => {
@@ -142,13 +142,11 @@ describe('Http2Sessions', { skip: needs('openssl') }, () => {
 
   it('ends what the app breaks off so that it does not look whole', async () => {
     await serve((_req, res) => {
-      res.writeHead(200, { 'content-length': 10 });
-      res.write('12345');
-      setImmediate(() => res.destroy());
+      res.write('12345', () => res.destroy());
     });
-    const answer = await ask();
-    assert.equal(answer.body, '12345');
-    assert.notEqual(answer.code, http2.constants.NGHTTP2_NO_ERROR);
+    const stream = open().resume();
+    await once(stream, 'close');
+    assert.equal(stream.rstCode, http2.constants.NGHTTP2_INTERNAL_ERROR);
     assert.equal(session.closed, false);
   });
 
