@@ -145,7 +145,7 @@ describe('Http2Sessions', { skip: needs('openssl') }, () => {
       res.write('12345', () => res.destroy());
     });
     const stream = open().resume();
-    await once(stream, 'close');
+    await new Promise<void>((resolve) => stream.once('close', () => resolve()));
     assert.equal(stream.rstCode, http2.constants.NGHTTP2_INTERNAL_ERROR);
     assert.equal(session.closed, false);
   });
