@@ -79,7 +79,7 @@ describe('Http2Sessions', { skip: needs('openssl') }, () => {
       req.on('end', () => {
         res.writeHead(200, { trailer: 'x-sum' });
         res.write(Buffer.concat(chunks));
-        res.addTrailers({ 'x-sum': `${String(req.trailers['x-in'])}` });
+        res.addTrailers({ 'x-sum': String(req.trailers['x-in']) });
         res.end();
       });
     });
