@@ -8,9 +8,9 @@
  */
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { BlockList, isIP } from 'node:net';
 import { availableParallelism } from 'node:os';
 import { isAbsolute, resolve } from 'node:path';
+import { isAddress, isDnsServer, isNetwork } from './lib/network-texts.ts';
 import { type IsolationLayer, isolationLayers, layersIn } from './protocol/isolation.ts';
 import { type DatabaseEngine, databaseEngines } from './store/records/records.ts';
 import defaults from '../config/default.json' with { type: 'json' };
@@ -58,6 +58,10 @@ const parsers = {
   /** Layers that keep workloads of the process runtime apart, and are left out. */
   isolationWithout: layers,
   trustedProxies: networks,
+  /** Whom domains of apps are looked up at; none: whom the system asks. */
+  dnsResolvers: dnsServers,
+  /** Where the edge is reached; none: where the panel's address leads. */
+  publicAddresses: addresses,
   /** Where our own requests may go besides public addresses. */
   privateNetworks: networks,
   /** Where GitHub is: its public one, or a GitHub Enterprise. */
@@ -332,10 +336,24 @@ function databaseImages(value: unknown): Partial<Record<DatabaseEngine, string>>
   return images;
 }
 
+function addresses(value: unknown): string[] {
+  return listOf(value, 'a list of IP addresses, such as "203.0.113.7, 2001:db8::7"', isAddress);
+}
+
+function dnsServers(value: unknown): string[] {
+  const allowed =
+    'a list of IP addresses with or without port, such as "9.9.9.9, [2620:fe::fe]:53"';
+  return listOf(value, allowed, isDnsServer);
+}
+
 function networks(value: unknown): string[] {
   const allowed = 'a list of IP addresses and CIDRs, such as "127.0.0.1, 10.0.0.0/8"';
+  return listOf(value, allowed, isNetwork);
+}
+
+function listOf(value: unknown, allowed: string, fits: (one: string) => boolean): string[] {
   return listed(value, allowed).map((one) => {
-    if (typeof one !== 'string' || !isNetwork(one)) throw new Error(allowed);
+    if (typeof one !== 'string' || !fits(one)) throw new Error(allowed);
     return one;
   });
 }
@@ -363,21 +381,6 @@ function listed(value: unknown, allowed: string): unknown[] {
     typeof value === 'string' ? value.split(',').map((one) => one.trim()) : value;
   if (!Array.isArray(list)) throw new Error(allowed);
   return list.filter((one) => one !== '');
-}
-
-function isNetwork(value: string): boolean {
-  const [address = '', prefix, ...rest] = value.split('/');
-  const version = isIP(address);
-  if (version === 0 || rest.length > 0) return false;
-  if (prefix === undefined) return true;
-  if (!/^\d{1,3}$/.test(prefix)) return false;
-  try {
-    new BlockList().addSubnet(address, Number(prefix), version === 4 ? 'ipv4' : 'ipv6');
-    return true;
-  } catch {
-    // The prefix is longer than the address.
-    return false;
-  }
 }
 
 /** Sets a variable that a library reads for itself; nothing else writes the environment. */

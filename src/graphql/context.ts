@@ -8,6 +8,7 @@
  *    run where mutations do.
  */
 import type { ConsoleCommands } from '../consoles/commands.ts';
+import type { DnsLooks } from '../actors/domains/dns-looks.ts';
 import type { ListRepositories } from '../actors/git/repository-lists.ts';
 import type { GithubConnects } from '../actors/git/github-connects.ts';
 import type { Actors } from '../actors/runtime/actor.ts';
@@ -27,6 +28,7 @@ export interface GraphqlSettings {
   publicUrl: string;
   appsDomain: string;
   edgePort: number;
+  edgeTlsPort: number | null;
   /** Of config; the instance record overrides it. */
   logMaxDays: number;
   /** What the addresses of git webhooks are made with, hex; a secret. */
@@ -102,6 +104,8 @@ export interface WriteSide {
   readonly repositories?: ListRepositories;
   /** Connects teams to GitHub; absent in tests that look at other things. */
   readonly github?: Pick<GithubConnects, 'start'>;
+  /** Looks at the DNS for domains; absent in tests that look at other things. */
+  readonly dns?: Pick<DnsLooks, 'own' | 'lookNow'>;
 }
 
 /** What there is to follow; the hub behind it is `live/watchers.ts`. */

@@ -202,7 +202,7 @@ export interface EdgeTarget {
  * restarts.
  */
 export interface EdgeRoute {
-  /** Lower-case host name without port. */
+  /** Lower-case host name without port; `*.` before it stands for one label. */
   host: string;
   /** Used in turn. Without any the answer is 503. */
   targets: readonly EdgeTarget[];
@@ -214,6 +214,8 @@ export interface EdgeRoute {
   settings?: AppEdgeSettings;
   /** Of the account that orders certificates for this host: challenges by HTTP are answered with it (RFC 8555, 8.3). */
   acmeThumbprint?: string;
+  /** The host that visitors are sent to, for good, instead of being served. */
+  redirectTo?: string;
 }
 
 /** A certificate that an edge serves with, to who asks for one of its names. */

@@ -16,7 +16,8 @@ import { engines } from '../actors/database/engines/engines.ts';
 import { destinationActorDefinition } from '../actors/destination/actor.ts';
 import { certificatesDefinition } from '../actors/certificates/actor.ts';
 import { domainsDefinition } from '../actors/domains/actor.ts';
-import type { OwnHosts } from '../actors/domains/host-names.ts';
+import type { DnsLooks } from '../actors/domains/dns-looks.ts';
+import { urlsOf } from '../actors/edge/app-urls.ts';
 import { edgeDefinition } from '../actors/edge/edge-actor.ts';
 import { gitDefinition } from '../actors/git/actor.ts';
 import { mayPush } from '../actors/git/collaborators.ts';
@@ -29,7 +30,7 @@ import type { ActorRuntime } from '../actors/runtime/runtime.ts';
 import { serversDefinition } from '../actors/server/actor.ts';
 import { teamActorDefinition } from '../actors/team/actor.ts';
 import type { BulkPool } from '../archives/receiving/bulk-pool.ts';
-import { addressOf, type Config, hostBuildEnv, isDefaultNodeImage } from '../config.ts';
+import { type Config, hostBuildEnv, isDefaultNodeImage } from '../config.ts';
 import type { Driver } from '../drivers/driver.ts';
 import type { AppsRoot } from '../drivers/process/apps-root.ts';
 import { HostPrograms } from '../drivers/process/host-tools.ts';
@@ -49,6 +50,7 @@ import { tables } from '../store/records/tables.ts';
 import type { SecretBox } from '../store/secrets.ts';
 import { acmeSettings } from './acme-settings.ts';
 import type { DataFolders } from './data-folders.ts';
+import { ownHosts } from './own-hosts.ts';
 import { restoreDeps } from './restores.ts';
 
 /** What actors may be given. */
@@ -69,6 +71,7 @@ export interface ActorParts {
   /** The way to addresses that callers name. */
   fetch: GuardedFetch;
   github: GithubConnections;
+  dns: DnsLooks;
   /** Prepares the tools that programs of the machine need. */
   prepareTools: () => Promise<void>;
 }
@@ -81,9 +84,17 @@ export function registerActors(actors: Pick<ActorRuntime, 'register'>, parts: Ac
   actors.register(instanceActorDefinition(parts));
   actors.register(serversDefinition(parts));
   const hostOf = hostNameOf(parts.config);
-  actors.register(edgeDefinition({ ...parts, hostOf }));
-  actors.register(domainsDefinition({ ...parts, hostOf, ownHosts: () => ownHosts(parts) }));
-  actors.register(certificatesDefinition({ ...parts, acme: acmeSettings(parts.config) }));
+  const acme = acmeSettings(parts.config);
+  const acmeDirectory = acme?.directory ?? null;
+  actors.register(edgeDefinition({ ...parts, hostOf, acmeDirectory }));
+  const issues = acme !== null && parts.config.edgeTlsPort !== null;
+  actors.register(
+    domainsDefinition({
+      ...{ ...parts, hostOf, verifiedStatus: () => (issues ? 'issuing' : 'active') },
+      ownHosts: () => ownHosts(parts.reader, parts.config),
+    }),
+  );
+  actors.register(certificatesDefinition({ ...parts, acme }));
   const tools = hostPrograms(parts);
   const { appsRoot } = parts.appsRoot;
   const sources = { ...parts, tools, appsRoot, uploadsRoot: parts.folders.uploads };
@@ -161,7 +172,7 @@ function appDeps(parts: ActorParts, restores: RestoreDeps, git: GitDeps): AppDep
       },
       buildEnv: hostBuildEnv(),
       hostOf,
-      urlOf: (slug) => `http://${hostOf(slug)}:${String(config.edgePort)}`,
+      urlOf: (app) => urlsOf(app, config)[0],
       buildTimeoutMs: config.buildTimeoutMinutes * 60_000,
       healthTimeoutMs: config.healthTimeoutSeconds * 1000,
       drainMs: config.appDrainSeconds * 1000,
@@ -201,12 +212,6 @@ function gitParts(parts: ActorParts): GitParts {
     tellStatus: (app, deployment) => statuses.tell(app, deployment),
   };
   return { deps, pushes };
-}
-
-function ownHosts({ config, reader }: ActorParts): OwnHosts {
-  const stored = reader.get(tables.instance, 'instance')?.publicUrl;
-  const publicUrl = stored ?? config.publicUrl ?? addressOf(config.host, config.port);
-  return { panel: new URL(publicUrl).hostname, appsDomain: config.appsDomain };
 }
 
 /** The host name that the edge routes to an app. */

@@ -1,5 +1,6 @@
 /** Owns how GraphQL is put together in a serving Gangway. */
 import type { ConsoleCommands } from '../consoles/commands.ts';
+import type { DnsLooks } from '../actors/domains/dns-looks.ts';
 import type { ListRepositories } from '../actors/git/repository-lists.ts';
 import type { GithubConnects } from '../actors/git/github-connects.ts';
 import { localServerId } from '../actors/workload/deps.ts';
@@ -23,6 +24,8 @@ export interface ServeGraphqlOptions {
   repositories?: ListRepositories;
   /** Connects teams to GitHub. */
   github?: GithubConnects;
+  /** Looks at the DNS for domains. */
+  dns?: DnsLooks;
   /** Runs mutations where the actors are, when they are on another thread. */
   mutations?: MutationDoor;
 }
@@ -44,6 +47,7 @@ export function serveGraphql(core: Core, options: ServeGraphqlOptions): Graphql 
       ...(options.commands && { commands: options.commands }),
       ...(options.repositories && { repositories: options.repositories }),
       ...(options.github && { github: options.github }),
+      ...(options.dns && { dns: options.dns }),
     },
     live: { journal: store, streams, authenticator: core.authenticator, clock: systemClock },
     ...(options.mutations && { mutations: options.mutations }),
@@ -53,6 +57,7 @@ export function serveGraphql(core: Core, options: ServeGraphqlOptions): Graphql 
       publicUrl: publicUrl(),
       appsDomain: config.appsDomain,
       edgePort: config.edgePort,
+      edgeTlsPort: config.edgeTlsPort,
       logMaxDays: config.logMaxDays,
       webhookKey: ground.secrets.derive(webhookKeyPurpose).toString('hex'),
       server: { id: localServerId, name: 'local', runtime: config.runtime, version: null },

@@ -10,6 +10,8 @@ import { activityLog } from '../actors/activity/protocol.ts';
 import { recordActivity } from '../actors/activity/record.ts';
 import { certificatesActor } from '../actors/certificates/protocol.ts';
 import { storeReferences } from '../actors/app/settings/stored-references.ts';
+import type { DnsLooks } from '../actors/domains/dns-looks.ts';
+import { wakeDomains } from '../actors/domains/wake.ts';
 import { Leftovers } from '../actors/destination/leftovers.ts';
 import { GithubConnections } from '../actors/git/github-connections.ts';
 import { wakePreviews } from '../actors/app/previews/wake.ts';
@@ -30,6 +32,7 @@ import { DriverWatch } from '../logs/live/driver-watch.ts';
 import type { Config } from '../config.ts';
 import { registerActors } from './actors.ts';
 import { BackupParts } from './backup-parts.ts';
+import { dnsLooks } from './own-hosts.ts';
 import type { Place } from './docker-runtime.ts';
 import { edgeSettings } from './edge-settings.ts';
 import { type DataFolders, dataFolders } from './data-folders.ts';
@@ -136,6 +139,7 @@ export class Platform {
   /** The way to addresses that callers name. */
   readonly fetch: GuardedFetch;
   readonly github: GithubConnections;
+  readonly dns: DnsLooks;
   /** The gateway's. Until it listens, this is the configured one. */
   port: number;
   readonly folders: DataFolders;
@@ -206,12 +210,14 @@ export class Platform {
     this.#leftovers = new Leftovers({
       ...{ reader: store, logger, secrets, fetch, writing, roots: config },
     });
+    this.dns = dnsLooks(store, config, clock);
     registerActors(actors, {
       ...{ config, clock, logger, driver, host: parts.host, streams, reader: store },
       ...{
         secrets,
         fetch,
         github: this.github,
+        dns: this.dns,
         bulk: this.bulk,
         folders: this.folders,
         appsRoot: this.appsRoot,
@@ -255,6 +261,7 @@ export class Platform {
     wakeRestores(store, this.actors.inside);
     wakeDeliveries(store, this.actors.inside);
     wakePreviews(store, this.actors.inside);
+    wakeDomains(this.actors.inside);
     this.#retain();
     logger.info({ appsRoot: this.appsRoot.appsRoot }, 'platform_started');
   }

@@ -142,6 +142,7 @@ class Service {
         github: platform.github,
       }),
       github,
+      dns: platform.dns,
       accounts: this.#home.accounts,
       queryThreads: config.queryThreads,
     });

@@ -224,6 +224,8 @@ export const fields: readonly FieldLine[] = [
   { field: 'Mutation.updateApp', need: 'configure_apps', on: 'thing', ask: app('updateApp') },
   { field: 'Mutation.deleteApp', need: 'delete_apps', on: 'thing', fresh: spareApp, ask: ({ things }) => `deleteApp(id: "$fresh|${things.appId}")` },
   { field: 'Mutation.addDomain', need: 'configure_apps', on: 'thing', ask: ({ things, unique }) => `addDomain(appId: "${things.appId}", host: "${hostOf(unique)}") { id }` },
+  { field: 'Mutation.verifyDomain', need: 'configure_apps', on: 'thing', ask: ({ things }) => `verifyDomain(id: "${things.domainId}") { id }` },
+  { field: 'Mutation.setPrimaryDomain', need: 'configure_apps', on: 'thing', ask: ({ things }) => `setPrimaryDomain(id: "${things.domainId}") { id }` },
   { field: 'Mutation.uploadCertificate', need: 'configure_apps', on: 'thing', past: 'CERTIFICATE_INVALID', ask: ({ things }) => `uploadCertificate(domainId: "${things.domainId}", certificate: "none", privateKey: "none") { id }` },
   { field: 'Mutation.removeDomain', need: 'configure_apps', on: 'thing', fresh: domainMade, ask: ({ things }) => `removeDomain(id: "$fresh|${things.domainId}")` },
   { field: 'Mutation.startApp', need: 'control_apps', on: 'thing', past: 'NOT_DEPLOYABLE', ask: app('startApp') },

@@ -20,6 +20,7 @@ export const settings: GraphqlSettings = {
   publicUrl: 'http://127.0.0.1:3000',
   appsDomain: 'localhost',
   edgePort: 3080,
+  edgeTlsPort: null,
   logMaxDays: 14,
   webhookKey: '00'.repeat(32),
   server: { id: 'srv_local', name: 'local', runtime: 'process', version: '0.1.0' },

@@ -31,6 +31,11 @@ const gateways: [string, string] = [
   'share the connections to one port, and show the same in the metrics of any',
 ];
 
+const domains: [string, string] = [
+  'scenario/domains.test.ts',
+  'lead to it once dnsResolvers find what publicAddresses ask for',
+];
+
 /** File below `test/`, and the title of the test. */
 const backups = 'unit/service/backup-parts.test.ts';
 const proofs: Record<keyof Config, [file: string, title: string]> = {
@@ -60,6 +65,8 @@ const proofs: Record<keyof Config, [file: string, title: string]> = {
     startup,
     'shows the page, and takes the first account from afar only with the code',
   ],
+  dnsResolvers: domains,
+  publicAddresses: domains,
   privateNetworks: [
     'scenario/oauth-refusals.test.ts',
     'connect a client by its address, once somebody signed in asks for it',

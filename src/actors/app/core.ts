@@ -11,7 +11,7 @@ import type {
 } from '../../store/records/records.ts';
 import { type Change, put } from '../../store/records/table.ts';
 import { tables } from '../../store/records/tables.ts';
-import { isSameRoute, routeOf } from '../edge/app-route.ts';
+import { areSameRoutes, routesOf } from '../edge/app-route.ts';
 import { edgeActor } from '../edge/edge-actor.ts';
 import { pause } from '../../lib/clock.ts';
 import type { LogName } from '../../logs/files/log.ts';
@@ -149,7 +149,7 @@ export class AppCore extends WorkloadCore<AppRecord, AppProtocol, AppDeps> {
     for (const deployment of deployments) this.#remember(deployment);
     const puts = deployments.map((deployment) => put(tables.deployments, deployment));
     const saved = super.save(patch, [...puts, ...changes]);
-    if (before === null || !isSameRoute(routeOf(before, hostOf), routeOf(saved, hostOf))) {
+    if (before === null || !areSameRoutes(routesOf(before, hostOf), routesOf(saved, hostOf))) {
       void this.route();
     }
     return saved;
@@ -173,10 +173,10 @@ export class AppCore extends WorkloadCore<AppRecord, AppProtocol, AppDeps> {
   route(): Promise<boolean> {
     const app = this.record;
     if (app === null) return Promise.resolve(true);
-    const route = routeOf(app, this.deps.options.hostOf);
+    const routes = routesOf(app, this.deps.options.hostOf);
     this.#routed = new Promise((resolve) =>
       this.context.afterCommit(() => {
-        const message = { type: 'route', appId: app.id, route } as const;
+        const message = { type: 'route', appId: app.id, routes } as const;
         this.context.actors
           .ask(edgeActor.at(app.serverId), message)
           .then(resolve, (error: unknown) => {

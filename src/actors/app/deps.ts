@@ -35,9 +35,9 @@ export interface AppOptions extends WorkloadOptions, Bounds<typeof appDefaults> 
   containers: ContainerOptions;
   /** Variables for builds only: proxies, certificate files, registries. */
   buildEnv: Readonly<Record<string, string>>;
-  /** The host name that the edge routes to an app, and the address that people open. */
+  /** The host name that every app has, and the address that people open. */
   hostOf: (slug: string) => string;
-  urlOf: (slug: string) => string;
+  urlOf: (app: Readonly<AppRecord>) => string;
 }
 
 export const appDefaults = {

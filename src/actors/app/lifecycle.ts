@@ -5,10 +5,12 @@
  * 1. `stop` ends open deployments too, because they would start the app again.
  * 2. A restart is a new instance of the same release. The old one serves until the new one is healthy.
  */
+import { isDeepStrictEqual } from 'node:util';
 import { ServiceError } from '../../lib/errors.ts';
 import type { AppRecord, DeploymentRecord } from '../../store/records/records.ts';
 import { type Change, remove, removeAll } from '../../store/records/table.ts';
 import { tables } from '../../store/records/tables.ts';
+import { hostsOf } from '../domains/app-hosts.ts';
 import { domainsActor } from '../domains/protocol.ts';
 import type { MessageOf } from '../runtime/actor.ts';
 import { checkNotHeld } from '../restore/held.ts';
@@ -70,6 +72,7 @@ export class Lifecycle {
       }),
       'preview-remove': ({ isForced }) => this.#removePreview(isForced),
       'database-rotated': (message) => this.#databaseRotated(message),
+      domains: () => this.#followDomains(),
       wake: () => core.record !== null,
       recover: () => {
         this.ensureRunning();
@@ -101,6 +104,16 @@ export class Lifecycle {
     }
     this.#restartAsked = false;
     this.ensureRunning();
+  }
+
+  #followDomains(): boolean {
+    const core = this.#core;
+    if (core.record === null) return false;
+    const known = core.record.hosts ?? [];
+    const hosts = hostsOf(core.deps.reader, core.id);
+    if (isDeepStrictEqual(known, hosts)) return true;
+    core.save({ hosts });
+    return true;
   }
 
   #start(): AppRecord {

@@ -131,6 +131,9 @@ export type AppProtocol = RestoreProtocol & {
    */
   'database-rotated': { in: { databaseId: string; name: string }; out: boolean };
 
+  /** Its domains changed: it reads them, and has the edge lead them to it. */
+  domains: { in: object; out: boolean };
+
   /** Wakes the app at start: it resumes or fails what was under way, and starts what should run. */
   wake: { in: object; out: boolean };
   /** The build queue has a slot for the deployment. */

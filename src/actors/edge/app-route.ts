@@ -1,30 +1,35 @@
-/** Owns the route of one app. It follows from the record alone, so it is the same after a crash. */
+/** Owns the routes of one app. They follow from the record alone, so they are the same after a crash. */
 import { isDeepStrictEqual } from 'node:util';
 import type { EdgeRoute, Vacancy } from '../../protocol/workload.ts';
 import type { AppRecord } from '../../store/records/records.ts';
 
-/** Null for an app in trash: its host leads nowhere. */
-export function routeOf(app: AppRecord, hostOf: (slug: string) => string): EdgeRoute | null {
-  if (app.deletedAtMs !== null) return null;
-  const { id, name, edge: settings } = app;
+/** One for each of its hosts, its own first; none for an app in trash: its hosts lead nowhere. */
+export function routesOf(app: AppRecord, hostOf: (slug: string) => string): EdgeRoute[] {
+  if (app.deletedAtMs !== null) return [];
+  const { id, name, edge: settings, hosts = [] } = app;
   const vacancy = vacancyOf(app);
-  return {
-    host: hostOf(app.slug),
+  const way = {
     targets: targetsOf(app),
     app: { id, name },
     ...(vacancy && { vacancy }),
     ...(settings && { settings }),
   };
+  const own = { host: hostOf(app.slug), ...way };
+  const others = hosts.map(({ host, redirectTo }) => ({
+    ...{ host, ...way },
+    ...(redirectTo !== undefined && { redirectTo }),
+  }));
+  return [own, ...others];
 }
 
-export function isSameRoute(a: EdgeRoute | null, b: EdgeRoute | null): boolean {
+export function areSameRoutes(a: readonly EdgeRoute[], b: readonly EdgeRoute[]): boolean {
   return isDeepStrictEqual(a, b);
 }
 
 /** Whether they differ in what pages say at most. */
-export function isSameButForWords(a: EdgeRoute, b: EdgeRoute): boolean {
-  const without = { vacancy: undefined, app: undefined };
-  return isDeepStrictEqual({ ...a, ...without }, { ...b, ...without });
+export function areSameButForWords(a: readonly EdgeRoute[], b: readonly EdgeRoute[]): boolean {
+  const without = (route: EdgeRoute): object => ({ ...route, vacancy: undefined, app: undefined });
+  return isDeepStrictEqual(a.map(without), b.map(without));
 }
 
 function targetsOf({ run: { live } }: AppRecord): EdgeRoute['targets'] {

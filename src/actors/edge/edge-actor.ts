@@ -13,13 +13,13 @@ import type { Actor, ActorContext, ActorDefinition } from '../runtime/actor.ts';
 import type { WorkloadDeps } from '../workload/deps.ts';
 import type { SecretBox } from '../../store/secrets.ts';
 import { edgeCertificates } from './edge-certificates.ts';
-import { isSameButForWords, isSameRoute, routeOf } from './app-route.ts';
+import { areSameButForWords, areSameRoutes, routesOf } from './app-route.ts';
 
 export type EdgeProtocol = {
   /** Sends all routes and certificates to the edge; requested at start and when the driver connects again. */
   sync: { in: object; out: boolean };
-  /** The route of an app's host; null removes it. */
-  route: { in: { appId: string; route: EdgeRoute | null }; out: boolean };
+  /** The routes of an app's hosts, instead of those that it had. */
+  route: { in: { appId: string; routes: EdgeRoute[] }; out: boolean };
   /** Sends all certificates: those of domains have changed. */
   certificates: { in: object; out: boolean };
 };
@@ -29,6 +29,8 @@ export const edgeActor = actorKind<EdgeProtocol>('edge');
 
 export interface EdgeDeps extends Pick<WorkloadDeps, 'reader' | 'driver' | 'clock' | 'logger'> {
   hostOf: (slug: string) => string;
+  /** Where certificates are ordered; absent or null: nowhere. */
+  acmeDirectory?: string | null;
   secrets: Pick<SecretBox, 'open'>;
 }
 
@@ -56,8 +58,8 @@ export function edgeDefinition(deps: EdgeDeps): ActorDefinition<EdgeProtocol> {
 async function storedRoutes(
   deps: EdgeDeps,
   context: ActorContext<EdgeProtocol>,
-): Promise<Map<string, EdgeRoute>> {
-  const routes = new Map<string, EdgeRoute>();
+): Promise<Map<string, EdgeRoute[]>> {
+  const routes = new Map<string, EdgeRoute[]>();
   let walked = 0;
   for (const app of deps.reader.scan(tables.apps)) {
     walked += 1;
@@ -65,8 +67,8 @@ async function storedRoutes(
       await new Promise(setImmediate);
       if (context.ended) break;
     }
-    const route = app.serverId === context.ref.id ? routeOf(app, deps.hostOf) : null;
-    if (route !== null) routes.set(app.id, route);
+    const own = app.serverId === context.ref.id ? routesOf(app, deps.hostOf) : [];
+    if (own.length > 0) routes.set(app.id, own);
   }
   return routes;
 }
@@ -74,12 +76,17 @@ async function storedRoutes(
 class Edge {
   readonly #deps: EdgeDeps;
   readonly #context: ActorContext<EdgeProtocol>;
-  readonly #routes: Map<string, EdgeRoute>;
+  /** By app. */
+  readonly #routes: Map<string, EdgeRoute[]>;
   /** Cancels what is to be sent later. */
   #cancelNext: (() => void) | null = null;
   #cancelCertificates: () => void = () => undefined;
 
-  constructor(deps: EdgeDeps, context: ActorContext<EdgeProtocol>, routes: Map<string, EdgeRoute>) {
+  constructor(
+    deps: EdgeDeps,
+    context: ActorContext<EdgeProtocol>,
+    routes: Map<string, EdgeRoute[]>,
+  ) {
     this.#deps = deps;
     this.#context = context;
     this.#routes = routes;
@@ -89,19 +96,17 @@ class Edge {
     return {
       sync: () => this.#sync(),
       certificates: () => this.#sendCertificates(),
-      route: ({ appId, route }) => this.#change(appId, route),
+      route: ({ appId, routes }) => this.#change(appId, routes),
     };
   }
 
-  #change(appId: string, route: EdgeRoute | null): boolean | Promise<boolean> {
-    const before = this.#routes.get(appId) ?? null;
-    if (route === null) this.#routes.delete(appId);
-    else this.#routes.set(appId, route);
-    if (isSameRoute(before, route) && !route?.targets.length) return true;
-    const isAboutWords =
-      route !== null &&
-      !isSameRoute(before, route) &&
-      isSameButForWords(before ?? { ...route, targets: [] }, route);
+  #change(appId: string, routes: EdgeRoute[]): boolean | Promise<boolean> {
+    const before = this.#routes.get(appId) ?? routes.map((route) => ({ ...route, targets: [] }));
+    const isSame = areSameRoutes(this.#routes.get(appId) ?? [], routes);
+    if (routes.length === 0) this.#routes.delete(appId);
+    else this.#routes.set(appId, routes);
+    if (isSame && routes.every(({ targets }) => targets.length === 0)) return true;
+    const isAboutWords = !isSame && routes.length > 0 && areSameButForWords(before, routes);
     if (!isAboutWords) return this.#send();
     if (this.#cancelNext === null) this.#sendIn(gatherMs);
     return true;
@@ -129,6 +134,16 @@ class Edge {
     }
   }
 
+  /** Domains answer challenges of the authority that certificates are ordered from. */
+  #proving([own, ...domains]: readonly EdgeRoute[]): EdgeRoute[] {
+    const { reader, acmeDirectory = null } = this.#deps;
+    if (own === undefined) return [];
+    const account = acmeDirectory === null ? null : reader.get(tables.acmeAccounts, acmeDirectory);
+    if (!account) return [own, ...domains];
+    const { thumbprint: acmeThumbprint } = account;
+    return [own, ...domains.map((route) => ({ ...route, acmeThumbprint }))];
+  }
+
   #sendIn(delayMs: number): void {
     this.#cancelNext?.();
     this.#cancelNext = this.#deps.clock.after(
@@ -141,7 +156,9 @@ class Edge {
     this.#cancelNext?.();
     this.#cancelNext = null;
     try {
-      await this.#deps.driver.setRoutes([...this.#routes.values()]);
+      await this.#deps.driver.setRoutes(
+        [...this.#routes.values()].flatMap((routes) => this.#proving(routes)),
+      );
       return true;
     } catch (error) {
       this.#deps.logger.warn({ err: error, routes: this.#routes.size }, 'edge_routes_not_set');

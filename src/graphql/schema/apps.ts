@@ -5,7 +5,7 @@ import { edgeSettingsOf } from '../../protocol/app-edge-settings.ts';
 import type { AppRecord } from '../../store/records/records.ts';
 import { tables } from '../../store/records/tables.ts';
 import { findApp, findAppBySlug, requireTeam, seenFolderId } from '../access.ts';
-import type { GraphContext, GraphqlSettings } from '../context.ts';
+import type { GraphContext } from '../context.ts';
 import { boundedCount, decodeCursor, type Page, pageMax, pageOf } from '../page.ts';
 import { TeamType } from './accounts.ts';
 import {
@@ -23,6 +23,7 @@ import {
 import { builder, connectionType } from './builder.ts';
 import { ofRecord } from '../record-fields.ts';
 import { DeploymentConnectionType, DeploymentType } from './deployments.ts';
+import { urlsOf } from '../../actors/edge/app-urls.ts';
 import { defaultContainer } from '../../actors/app/running/containers.ts';
 
 export const AppType = builder.objectRef<Readonly<AppRecord>>('App').implement({
@@ -33,8 +34,12 @@ export const AppType = builder.objectRef<Readonly<AppRecord>>('App').implement({
     source: t.expose('source', { type: SourceType }),
     status: t.expose('status', { type: AppStatusType }),
     url: t.string({
-      ...ofRecord((record: AppRecord, settings) => appUrl(settings, record.slug)),
+      ...ofRecord((record: AppRecord, settings) => urlsOf(record, settings)[0]),
       nullable: true,
+    }),
+    urls: t.stringList({
+      ...ofRecord((record: AppRecord, settings): string[] => urlsOf(record, settings)),
+      description: 'Every address of it, the primary first.',
     }),
     folderId: t.id({
       nullable: true,
@@ -206,11 +211,6 @@ const chunkApps = 1_000;
 
 function isNamed({ name, slug }: Readonly<AppRecord>, wanted: string): boolean {
   return name.toLowerCase().includes(wanted) || slug.includes(wanted);
-}
-
-/** Where the edge serves an app; whether anything answers there says its status. */
-export function appUrl({ appsDomain, edgePort }: GraphqlSettings, slug: string): string {
-  return `http://${slug}.${appsDomain}:${edgePort}`;
 }
 
 /** The one that takes the traffic; without one, the one on its way in or the last on its way out. */

@@ -1,8 +1,9 @@
 /** Owns domains of apps in the schema. */
 import { domainsActor } from '../../actors/domains/protocol.ts';
+import { questionOf } from '../../actors/domains/verdict.ts';
 import type { CertificateRecord, DnsEntry, DomainRecord } from '../../store/records/records.ts';
 import { tables } from '../../store/records/tables.ts';
-import { askActor } from '../access.ts';
+import { askActor, writeSide } from '../access.ts';
 import { AppType } from './apps.ts';
 import { builder } from './builder.ts';
 import { appByAppId, domainByDomainId, domainById, needs } from './needs.ts';
@@ -75,8 +76,30 @@ builder.mutationFields((t) => ({
         'The host leads to the app once its records are found. With redirectTo, another domain of the app, visitors ' +
         'are sent there.',
       args: { host: t.arg.string({ required: true }), redirectTo: t.arg.string() },
-      resolve: ({ id: appId }, { host, redirectTo = null }, context) =>
-        askActor(context, domainsActor, { type: 'add', appId, host, redirectTo }),
+      resolve: async ({ id: appId }, { host, redirectTo = null }, context) => {
+        const own = (await writeSide(context).dns?.own()) ?? null;
+        return askActor(context, domainsActor, { type: 'add', appId, host, redirectTo, own });
+      },
+    }),
+  }),
+  verifyDomain: t.field({
+    type: DomainType,
+    ...needs('configure_apps', domainById, {
+      description: 'Looks at the DNS now. One that has failed is tried anew.',
+      resolve: async (domain, _args, context) => {
+        const { dns } = writeSide(context);
+        if (!dns) throw new Error('No DNS can be asked here.');
+        const seen = await dns.lookNow(questionOf(domain));
+        return askActor(context, domainsActor, { type: 'verify', domainId: domain.id, seen });
+      },
+    }),
+  }),
+  setPrimaryDomain: t.field({
+    type: DomainType,
+    ...needs('configure_apps', domainById, {
+      description: 'The app has its address from now on, once it is active.',
+      resolve: ({ id }, _args, context) =>
+        askActor(context, domainsActor, { type: 'set-primary', domainId: id }),
     }),
   }),
   uploadCertificate: t.field({

@@ -1,10 +1,10 @@
 /** Owns previews in the schema. Each has the id of the app that runs it. */
+import { urlsOf } from '../../actors/edge/app-urls.ts';
 import { appActor } from '../../actors/app/protocol.ts';
 import type { Reader } from '../../store/reader-and-journal.ts';
 import type { PreviewRecord } from '../../store/records/records.ts';
 import { tables } from '../../store/records/tables.ts';
 import { askActor, requireApp } from '../access.ts';
-import { appUrl } from './apps.ts';
 import { builder } from './builder.ts';
 import { appByAppId, needs, previewById } from './needs.ts';
 
@@ -26,7 +26,7 @@ const PreviewType = builder.objectRef<Readonly<PreviewRecord>>('Preview').implem
       description: 'Null before it is made, and when it is closed.',
       resolve: ({ id, phase }, _args, { read }) => {
         const app = phase === 'closed' ? undefined : read.reader.get(tables.apps, id);
-        return app ? appUrl(read.settings, app.slug) : null;
+        return app ? urlsOf(app, read.settings)[0] : null;
       },
     }),
     status: t.field({

@@ -103,18 +103,34 @@ export class Forwarder implements ExchangeHost {
   }
 
   /**
-   * The answer to a request that is to come over HTTPS, or over a connection that was made for its host, and to an
-   * authority that issues certificates.
+   * The answer to an authority that issues certificates, and to a request that is to come over HTTPS, over a connection
+   * that was made for its host, or to another host.
    */
-  #ownAnswer({ head, origin }: Visit, name: string, route: LiveRoute): Notice | undefined {
-    if (origin.servername !== undefined)
-      return origin.servername === name ? undefined : noticeOf(421);
-    const answer = challengeAnswer(route, head.target);
-    if (answer !== undefined) return bareNotice(answer);
-    if (head.target.startsWith(challengePath)) return undefined;
-    const secure = this.#options.secureOrigin(name);
-    return secure === undefined ? undefined : redirectNotice(`${secure}${head.target}`);
+  #ownAnswer(visit: Visit, name: string, route: LiveRoute): Notice | undefined {
+    const { head, origin } = visit;
+    if (origin.servername !== undefined && origin.servername !== name) return noticeOf(421);
+    if (origin.servername === undefined) {
+      const answer = challengeAnswer(route, head.target);
+      if (answer !== undefined) return bareNotice(answer);
+      if (head.target.startsWith(challengePath)) return undefined;
+      const secure = this.#options.secureOrigin(name);
+      if (secure !== undefined) return redirectNotice(secure + pathOf(visit));
+    }
+    const { redirectTo } = route;
+    if (redirectTo === undefined) return undefined;
+    const other = this.#options.secureOrigin(redirectTo) ?? plainOrigin(redirectTo, visit);
+    return redirectNotice(other + pathOf(visit));
   }
+}
+
+function pathOf({ head: { target } }: Visit): string {
+  return target === '*' ? '/' : target;
+}
+
+/** Over HTTP, at the port that the visit was at where that was over HTTP, too. */
+function plainOrigin(host: string, { head, origin }: Visit): string {
+  const port = origin.servername === undefined ? /:\d+$/.exec(head.host)?.[0] : undefined;
+  return `http://${host}${port ?? ''}`;
 }
 
 /** Lower-case name without port; undefined: it can be none. */

@@ -14,6 +14,8 @@ import type { AppCounts, Traffic } from './traffic.ts';
 export interface LiveRoute {
   readonly targets: readonly Target[];
   readonly vacancy: Vacancy | undefined;
+  /** The host that visitors are sent to instead. */
+  readonly redirectTo: string | undefined;
   readonly app: EdgeRoute['app'];
   readonly acmeThumbprint: string | undefined;
   readonly settings: Readonly<AppEdgeSettings>;
@@ -49,6 +51,7 @@ export class Routes {
       {
         targets: route.targets.map((target) => targets.of(keyOf(target), () => target)),
         vacancy: route.vacancy,
+        redirectTo: route.redirectTo,
         app: route.app,
         acmeThumbprint: route.acmeThumbprint,
         settings: edgeSettingsOf(route.settings),
@@ -61,9 +64,9 @@ export class Routes {
     this.#loads = loads.kept;
   }
 
-  /** Undefined for a host that is no app's. */
+  /** That of the host itself, else of a wildcard; undefined for a host that is no app's. */
   find(host: string): LiveRoute | undefined {
-    return this.#routes.get(host);
+    return this.#routes.get(host) ?? this.#routes.get(`*${host.slice(host.indexOf('.'))}`);
   }
 
   /** Whether a route leads there still. */

@@ -70,10 +70,23 @@ export interface AppRecord {
   updatedAtMs: number;
   /** In trash since; null when it is not. */
   deletedAtMs: number | null;
+  /** Verified domains that lead to it, the primary first; absent: none, and never any. */
+  hosts?: AppHost[];
   /** How the edge treats its visitors; absent: as by default. */
   edge?: AppEdgeSettings;
   /** What it is a preview of; absent: it is an app of its own. */
   previewOf?: PreviewSource;
+}
+
+/** A host that leads to an app besides the one that every app has. */
+export interface AppHost {
+  /** As `DomainRecord.host`. */
+  host: string;
+  /** Another of them that answers; absent: the host leads to the app itself. */
+  redirectTo?: string;
+  /** Whether all is done for it. */
+  isActive?: true;
+  hasCertificate?: true;
 }
 
 /** The branch of an app that a preview shows. */

@@ -67,6 +67,8 @@ export const tables = {
     },
     // Apps of which something runs, or should run: few of very many.
     runs: { keys: (r) => (hasRun(r) ? [[r.id]] : []) },
+    // Those with domains.
+    hosts: { keys: (r) => (r.hosts?.length ? [[r.id]] : []) },
   }),
   databases: table<stored.DatabaseRecord>()('databases', (r) => r.id, {
     uid: { keys: (r) => (r.uid > 0 ? [[r.uid]] : []), unique: 'This uid is taken.' },
@@ -84,7 +86,7 @@ export const tables = {
       unique: 'This host belongs to another team.',
     },
     // Those that something is to be tried for, the earliest first.
-    due: { keys: (r) => (r.nextTryAtMs === null ? [] : [[r.nextTryAtMs, r.id]]) },
+    due: { keys: (r) => (r.nextTryAtMs === null ? [] : [[r.status, r.nextTryAtMs, r.id]]) },
     certificate: { keys: (r) => (r.certificateId === null ? [] : [[r.certificateId, r.id]]) },
   }),
   certificates: table<stored.CertificateRecord>()('certificates', (r) => r.id, {

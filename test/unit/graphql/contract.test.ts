@@ -24,7 +24,6 @@ const missing = [
   'Mutation.drainServer', 'Mutation.moveApp',
   'Mutation.moveDatabase', 'Mutation.reissueServerBootstrap', 
   'Mutation.removeServer', 
-  'App.urls', 'Mutation.setPrimaryDomain', 'Mutation.verifyDomain',
 ]; // prettier-ignore
 
 // What inputs and fields take beyond the contract. All of it may be left out.

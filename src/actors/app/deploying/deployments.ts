@@ -160,7 +160,7 @@ export class DeploymentQueue implements DeploymentSteps {
       teamId: app.teamId,
       status: 'queued',
       trigger: source === undefined ? wanted.trigger : 'rollback',
-      url: core.deps.options.urlOf(app.slug),
+      url: core.deps.options.urlOf(app),
       commitSha: source?.commitSha ?? wanted.commitSha ?? null,
       commitMessage: source?.commitMessage ?? wanted.commitMessage ?? null,
       ...(source?.commitAuthor !== undefined && { commitAuthor: source.commitAuthor }),

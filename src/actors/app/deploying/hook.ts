@@ -15,7 +15,7 @@ export function hookHandlers(core: AppCore, queue: DeploymentQueue) {
         throw new ServiceError('HOOK_DISABLED', 'The deploy hook of this app is switched off.');
       }
       const deployment = queue.request({ trigger: 'deploy_hook' });
-      return { deployment, url: deps.options.urlOf(app.slug) };
+      return { deployment, url: deps.options.urlOf(app) };
     },
     'hook-reveal': () => {
       const app = core.require();

@@ -1,49 +1,76 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { domainsDefinition } from '../../../../src/actors/domains/actor.ts';
+import { hostsOf } from '../../../../src/actors/domains/app-hosts.ts';
+import { domainsDefinition, type DomainsParts } from '../../../../src/actors/domains/actor.ts';
+import type { DnsQuestion, DnsSeen } from '../../../../src/actors/domains/dns-looks.ts';
 import { domainsActor } from '../../../../src/actors/domains/protocol.ts';
+import { actorKind } from '../../../../src/actors/runtime/actor.ts';
 import { ActorRuntime } from '../../../../src/actors/runtime/runtime.ts';
 import type { AppRecord, DomainRecord } from '../../../../src/store/records/records.ts';
 import { put } from '../../../../src/store/records/table.ts';
 import { tables } from '../../../../src/store/records/tables.ts';
 import { appRecord } from '../../../support/graphql-fixture.ts';
-import { ManualClock } from '../../../support/manual-clock.ts';
+import { ManualClock, settle } from '../../../support/manual-clock.ts';
 import { MemoryStore } from '../../../support/memory-store.ts';
 import { recordingLogger } from '../../../support/silent-logger.ts';
+
+/** Answers what it was told of a host, when it is let go. */
+class FakeDns {
+  readonly answers = new Map<string, Partial<DnsSeen>>();
+  asked: DnsQuestion[] = [];
+  /** Looks that wait. */
+  held: (() => void)[] | null = null;
+
+  async look(question: DnsQuestion): Promise<DnsSeen> {
+    this.asked.push(question);
+    if (this.held !== null) await new Promise<void>((go) => this.held?.push(go));
+    return { ...nothing, ...this.answers.get(question.host) };
+  }
+}
+
+const own = '203.0.113.7';
+const nothing: DnsSeen = { own: [own], addresses: [], aliases: [], texts: [] };
 
 function setUp(t: TestContext) {
   const store = new MemoryStore();
   const clock = new ManualClock();
-  const runtime = new ActorRuntime({
-    store,
-    clock,
-    logger: recordingLogger(),
-    carry: structuredClone,
-  });
+  const logger = recordingLogger();
+  const runtime = new ActorRuntime({ store, clock, logger, carry: structuredClone });
   const app = (id: string, teamId: string, more: Partial<AppRecord> = {}): void => {
     store.write([put(tables.apps, appRecord(id, teamId, more))]);
   };
   app('app_one', 'team_a');
   app('app_two', 'team_a');
   app('app_other', 'team_b');
-  runtime.register(
-    domainsDefinition({
-      ...{ reader: store, clock, hostOf: (slug) => `${slug}.apps.test` },
-      secrets: { seal: (plain) => Buffer.from(plain) },
-      logger: recordingLogger(),
-      ownHosts: () => ({ panel: 'panel.test', appsDomain: 'apps.test' }),
-    }),
-  );
+  const dns = new FakeDns();
+  const told: string[] = [];
+  const parts: DomainsParts = {
+    ...{ reader: store, clock, logger, dns, hostOf: (slug) => `${slug}.apps.test` },
+    ownHosts: () => ({ panel: 'panel.test', appsDomain: 'apps.test' }),
+    secrets: { seal: (plain) => Buffer.from(plain) },
+    verifiedStatus: () => 'active',
+  };
+  runtime.register(domainsDefinition(parts));
+  runtime.register({
+    kind: actorKind<{ domains: { in: object; out: boolean } }>('app'),
+    activate: ({ ref }) => ({ domains: () => told.push(ref.id) > 0 }),
+  });
   runtime.start();
   t.after(() => runtime.close());
   const add = (appId: string, host: string, redirectTo: string | null = null) =>
-    runtime.ask(domainsActor, { type: 'add', appId, host, redirectTo });
+    runtime.ask(domainsActor, { type: 'add', appId, host, redirectTo, own: [own] });
   const remove = (domainId: string) => runtime.ask(domainsActor, { type: 'remove', domainId });
-  const verify = (domain: DomainRecord): void => {
-    const verified = { status: 'active', verifiedAtMs: clock.now() } as const;
-    store.write([put(tables.domains, { ...domain, ...verified })]);
+  const see = (domain: DomainRecord, seen: Partial<DnsSeen>): Promise<DomainRecord> =>
+    runtime.ask(domainsActor, {
+      ...{ type: 'verify', domainId: domain.id, seen: { ...nothing, ...seen } },
+    });
+  const verify = (domain: DomainRecord): Promise<DomainRecord> =>
+    see(domain, { addresses: [own], texts: [domain.proof] });
+  const stored = (domain: DomainRecord) => store.get(tables.domains, domain.id);
+  return {
+    ...{ store, clock, runtime, parts, dns, told, app },
+    ...{ add, remove, see, verify, stored },
   };
-  return { store, runtime, app, add, remove, verify };
 }
 
 describe('domains', () => {
@@ -53,7 +80,7 @@ describe('domains', () => {
     assert.equal(domain.status, 'pending_dns');
     assert.deepEqual(domain.records, [
       { type: 'TXT', name: '_gangway.shop.example', value: domain.proof, found: false },
-      { type: 'CNAME', name: 'shop.example', value: 'app-one.apps.test', found: false },
+      { type: 'A', name: 'shop.example', value: own, found: false },
     ]);
     const wildcard = await add('app_one', '*.shop.example');
     assert.equal(wildcard.records[0]?.name, '_gangway.shop.example');
@@ -65,8 +92,10 @@ describe('domains', () => {
     const claim = await add('app_one', 'shop.example');
     await assert.rejects(add('app_two', 'shop.example'), { code: 'CONFLICT' });
     const theirs = await add('app_other', 'shop.example');
-    verify(theirs);
-    assert.throws(() => verify(claim), { code: 'CONFLICT' });
+    assert.equal((await verify(theirs)).status, 'active');
+    const beaten = await verify(claim);
+    assert.deepEqual([beaten.status, beaten.verifiedAtMs], ['failed', null]);
+    assert.match(beaten.error ?? '', /Another team/);
     for (const host of ['shop.example', 'a.shop.example', '*.shop.example', 'a.b.shop.example']) {
       await assert.rejects(add('app_two', host), { code: 'CONFLICT' }, host);
     }
@@ -76,11 +105,11 @@ describe('domains', () => {
 
   it('need no further proof below one that the team has verified', async (t) => {
     const { add, verify } = setUp(t);
-    verify(await add('app_one', '*.shop.example'));
+    await verify(await add('app_one', '*.shop.example'));
     const { records } = await add('app_two', 'a.b.shop.example');
     assert.deepEqual(
       records.map(({ type }) => type),
-      ['CNAME'],
+      ['A'],
     );
   });
 
@@ -124,6 +153,181 @@ describe('domains', () => {
     await assert.rejects(add('app_one', 'shop.example'), { code: 'CONFLICT', message: /100/ });
     const kept = await add('app_two', 'shop.example');
     await runtime.ask(domainsActor, { type: 'forget', appId: 'app_one' });
-    assert.deepEqual([...store.scan(tables.domains)], [kept]);
+    assert.deepEqual(
+      [...store.scan(tables.domains)].map(({ id }) => id),
+      [kept.id],
+    );
+  });
+
+  it('are looked at by themselves, ever more rarely, and fail at last', async (t) => {
+    const { add, clock, dns, stored } = setUp(t);
+    const domain = await add('app_one', 'shop.example');
+    await settle();
+    assert.deepEqual(dns.asked, [{ host: 'shop.example', proofAt: '_gangway.shop.example' }]);
+    await clock.advance(10 * 60_000);
+    assert.equal(dns.asked.length, 21);
+    await clock.advance(24 * 60 * 60_000);
+    // The pauses have doubled up to an hour.
+    assert.equal(dns.asked.length, 49);
+    assert.equal(stored(domain)?.status, 'pending_dns');
+    await clock.advance(8 * 24 * 60 * 60_000);
+    assert.equal(stored(domain)?.status, 'failed');
+    assert.match(stored(domain)?.error ?? '', /for a week/);
+    const asked = dns.asked.length;
+    await clock.advance(24 * 60 * 60_000);
+    assert.equal(dns.asked.length, asked);
+  });
+
+  it('begin anew when somebody asks for one that has failed', async (t) => {
+    const { add, clock, dns, see, stored, verify } = setUp(t);
+    const domain = await add('app_one', 'shop.example');
+    await clock.advance(9 * 24 * 60 * 60_000);
+    assert.equal(stored(domain)?.status, 'failed');
+    assert.equal((await see(domain, {})).status, 'pending_dns');
+    const asked = dns.asked.length;
+    await clock.advance(30_000);
+    assert.equal(dns.asked.length, asked + 1);
+    assert.equal((await verify(domain)).status, 'active');
+  });
+
+  it('are found within the half minute in which they are set', async (t) => {
+    const { add, clock, dns, stored, told } = setUp(t);
+    const domain = await add('app_one', 'shop.example');
+    await clock.advance(45_000);
+    dns.answers.set('shop.example', { addresses: [own], texts: ['x', domain.proof] });
+    await clock.advance(30_000);
+    assert.equal(stored(domain)?.status, 'active');
+    assert.deepEqual(
+      stored(domain)?.records.map(({ found }) => found),
+      [true, true],
+    );
+    assert.deepEqual(told.slice(-1), ['app_one']);
+    const asked = dns.asked.length;
+    await clock.advance(60 * 60_000);
+    assert.equal(dns.asked.length, asked);
+  });
+
+  it('keep nobody waiting while a resolver hangs, and are few at a time', async (t) => {
+    const { add, dns, verify, stored } = setUp(t);
+    const held: (() => void)[] = [];
+    dns.held = held;
+    const first = await add('app_one', 'n0.example');
+    for (let n = 1; n < 19; n++) await add('app_one', `n${String(n)}.example`);
+    const last = await add('app_one', 'n19.example');
+    await settle();
+    assert.equal(held.length, 8);
+    assert.equal((await verify(first)).status, 'active');
+    // The look that began before says what is no longer asked.
+    for (let go = held.shift(); go; go = held.shift()) {
+      go();
+      await settle();
+    }
+    assert.equal(dns.asked.length, 20);
+    assert.equal(stored(first)?.status, 'active');
+    assert.equal(stored(last)?.failures, 1);
+  });
+
+  it('are not verified by half of what is to be set, nor by what another proves', async (t) => {
+    const { add, see } = setUp(t);
+    const mine = await add('app_one', 'shop.example');
+    const theirs = await add('app_other', 'shop.example');
+    for (const seen of [
+      {},
+      { addresses: [own] },
+      { texts: [mine.proof] },
+      { addresses: [own], texts: [theirs.proof, `${mine.proof} `, mine.proof.slice(1)] },
+      { addresses: [own, '198.51.100.9'], texts: [mine.proof] },
+      { addresses: ['198.51.100.9'], texts: [mine.proof], aliases: ['app-other.apps.test'] },
+      { addresses: null, texts: [mine.proof] },
+      { addresses: [own], texts: null },
+      { own: null, addresses: [own], texts: [mine.proof] },
+      { own: [], addresses: [], texts: [mine.proof] },
+    ]) {
+      const { status, verifiedAtMs } = await see(mine, seen);
+      assert.deepEqual([status, verifiedAtMs], ['pending_dns', null], JSON.stringify(seen));
+    }
+    const alias = { addresses: null, aliases: ['APP-one.apps.test'], texts: [mine.proof] };
+    assert.equal((await see(mine, alias)).status, 'active');
+  });
+
+  it('say where they lead instead', async (t) => {
+    const { add, see } = setUp(t);
+    const domain = await add('app_one', 'shop.example');
+    const { error, records } = await see(domain, { addresses: [own, '198.51.100.9'] });
+    assert.match(
+      error ?? '',
+      /shop\.example leads to 198\.51\.100\.9, which is no address of this/,
+    );
+    assert.deepEqual(
+      records.map(({ type, found }) => [type, found]),
+      [
+        ['TXT', false],
+        ['A', true],
+      ],
+    );
+    assert.match((await see(domain, { texts: null })).error ?? '', /No DNS server answered/);
+    assert.equal((await see(domain, {})).error, null);
+  });
+
+  it('stay what they are once verified, whatever the DNS says', async (t) => {
+    const { add, see, verify } = setUp(t);
+    const domain = await add('app_one', 'shop.example');
+    const { verifiedAtMs } = await verify(domain);
+    const later = await see(domain, { addresses: null, texts: null });
+    assert.deepEqual([later.status, later.verifiedAtMs], ['active', verifiedAtMs]);
+    assert.ok(later.records.every(({ found }) => !found));
+  });
+
+  it('pass their rank on, and are given it', async (t) => {
+    const { add, remove, runtime, stored } = setUp(t);
+    const setPrimary = ({ id: domainId }: DomainRecord) =>
+      runtime.ask(domainsActor, { type: 'set-primary', domainId });
+    const first = await add('app_one', 'shop.example');
+    const second = await add('app_one', 'www.shop.example');
+    const away = await add('app_one', 'old.example', 'shop.example');
+    const wildcard = await add('app_one', '*.shop.example');
+    await setPrimary(second);
+    assert.deepEqual([stored(first)?.isPrimary, stored(second)?.isPrimary], [false, true]);
+    for (const one of [away, wildcard]) {
+      await assert.rejects(setPrimary(one), { code: 'CONFLICT' });
+    }
+    await remove(second.id);
+    assert.equal(stored(first)?.isPrimary, true);
+  });
+
+  it('are told at start to apps that know others', async (t) => {
+    const { add, app, runtime, store, told, verify } = setUp(t);
+    const domain = await verify(await add('app_one', 'shop.example'));
+    await verify(await add('app_two', 'other.example'));
+    const hosts = [{ host: domain.host, isActive: true as const }];
+    app('app_one', 'team_a', { hosts });
+    app('app_gone', 'team_a', { hosts });
+    told.length = 0;
+    await runtime.ask(domainsActor, { type: 'wake' });
+    await settle();
+    assert.deepEqual(told.toSorted(), ['app_gone', 'app_two']);
+    assert.equal(store.count(tables.apps, 'hosts', []), 2);
+  });
+});
+
+describe('hostsOf()', () => {
+  it('names the verified ones, the primary first, and redirects only to what is active', async (t) => {
+    const { add, clock, verify, store, runtime } = setUp(t);
+    const away = await add('app_one', 'a.example');
+    // Ids of one millisecond are in no order.
+    await clock.advance(1);
+    const www = await add('app_one', 'www.example.org');
+    await clock.advance(1);
+    const apex = await add('app_one', 'example.org', 'www.example.org');
+    await verify(apex);
+    assert.deepEqual(hostsOf(store, 'app_one'), [{ host: 'example.org', isActive: true }]);
+    await verify(www);
+    await verify(away);
+    await runtime.ask(domainsActor, { type: 'set-primary', domainId: www.id });
+    assert.deepEqual(hostsOf(store, 'app_one'), [
+      { host: 'www.example.org', isActive: true },
+      { host: 'a.example', isActive: true },
+      { host: 'example.org', redirectTo: 'www.example.org', isActive: true },
+    ]);
   });
 });

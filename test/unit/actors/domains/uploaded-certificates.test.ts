@@ -33,12 +33,25 @@ it(title, { skip: needs('openssl') }, async (t) => {
   const runtime = new ActorRuntime({ store: reader, clock, logger, carry: structuredClone });
   const hostOf = (slug: string): string => `${slug}.apps.test`;
   const ownHosts = () => ({ panel: 'panel.test', appsDomain: 'apps.test' });
-  runtime.register(domainsDefinition({ reader, clock, logger, secrets, hostOf, ownHosts }));
+  runtime.register(
+    domainsDefinition({
+      ...{ reader, clock, logger, secrets, hostOf, ownHosts, verifiedStatus: () => 'active' },
+      dns: {
+        look: () => Promise.resolve({ own: null, addresses: null, aliases: null, texts: null }),
+      },
+    }),
+  );
   runtime.register(edgeDefinition({ reader, driver, clock, logger, secrets, hostOf }));
   runtime.start();
   t.after(() => runtime.close());
   reader.write([put(tables.apps, appRecord('app_one', 'team_a'))]);
-  const added = { type: 'add', appId: 'app_one', host: 'shop.example', redirectTo: null } as const;
+  const added = {
+    type: 'add',
+    appId: 'app_one',
+    host: 'shop.example',
+    redirectTo: null,
+    own: null,
+  } as const;
   const { id: domainId } = await runtime.ask(domainsActor, added);
   const upload = ({ chain: certificate, key: privateKey }: typeof first) =>
     runtime.ask(domainsActor, { type: 'upload-certificate', domainId, certificate, privateKey });

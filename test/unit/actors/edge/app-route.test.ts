@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { isSameButForWords, isSameRoute, routeOf } from '../../../../src/actors/edge/app-route.ts';
+import {
+  areSameButForWords,
+  areSameRoutes,
+  routesOf,
+} from '../../../../src/actors/edge/app-route.ts';
 import { defaultEdgeSettings } from '../../../../src/protocol/app-edge-settings.ts';
 import type { AppRecord } from '../../../../src/store/records/records.ts';
 
@@ -9,7 +13,7 @@ const target = { host: '::1', port: 4, workload: 'dpl-1' };
 const stopped = { liveDeploymentId: 'dpl', desired: 'stopped', status: 'stopped' };
 const lost = { liveDeploymentId: 'dpl', desired: 'running', status: 'error' };
 
-function routed(patch: object, run: object = {}) {
+function allRouted(patch: object, run: object = {}) {
   const app = {
     id: 'app_1',
     name: 'Shop',
@@ -21,10 +25,14 @@ function routed(patch: object, run: object = {}) {
     ...patch,
     run: { live: null, next: null, crashing: false, ...run },
   } as unknown as AppRecord;
-  return routeOf(app, (slug) => `${slug}.test`);
+  return routesOf(app, (slug) => `${slug}.test`);
 }
 
-describe('routeOf()', () => {
+function routed(patch: object, run: object = {}) {
+  return allRouted(patch, run)[0];
+}
+
+describe('routesOf()', () => {
   const vacancies: [string, string | undefined, object, object?][] = [
     ['an app that was never deployed', 'not_deployed', {}],
     ['a first deployment that waits', 'first_deployment', { status: 'queued' }],
@@ -57,31 +65,45 @@ describe('routeOf()', () => {
     assert.deepEqual(routed({ ...lost, edge })?.settings, edge);
   });
 
-  it('is null for an app in trash', () => {
-    assert.equal(routed({ ...stopped, deletedAtMs: 1 }), null);
+  it('leads its domains where its own host leads, or elsewhere', () => {
+    const hosts = [
+      { host: 'a.example', isActive: true },
+      { host: 'b.example', redirectTo: 'a.example' },
+    ];
+    const [own, first, second] = allRouted({ ...lost, hosts }, { live });
+    assert.deepEqual(first, { ...own, host: 'a.example' });
+    assert.deepEqual(second, { ...own, host: 'b.example', redirectTo: 'a.example' });
+  });
+
+  it('are none for an app in trash', () => {
+    const hosts = [{ host: 'a.example' }];
+    assert.deepEqual(allRouted({ ...stopped, hosts, deletedAtMs: 1 }), []);
   });
 });
 
-describe('isSameRoute()', () => {
+describe('areSameRoutes()', () => {
+  const same = (a: object[], b: object[]): boolean =>
+    areSameRoutes(allRouted(a[0] ?? {}, a[1]), allRouted(b[0] ?? {}, b[1]));
+
   it('tells routes apart by where they lead and by what they say', () => {
-    assert.ok(isSameRoute(routed(stopped), routed(stopped)));
-    assert.ok(isSameRoute(null, null));
-    assert.ok(!isSameRoute(null, routed(stopped)));
-    assert.ok(!isSameRoute(routed({}), routed(stopped)));
-    assert.ok(!isSameRoute(routed(lost, { live }), routed(lost)));
-    assert.ok(!isSameRoute(routed({}), routed({ edge: defaultEdgeSettings })));
+    assert.ok(same([stopped], [stopped]));
+    assert.ok(areSameRoutes([], []));
+    assert.ok(!areSameRoutes([], allRouted(stopped)));
+    assert.ok(!same([{}], [stopped]));
+    assert.ok(!same([lost, { live }], [lost]));
+    assert.ok(!same([{}], [{ edge: defaultEdgeSettings }]));
+    assert.ok(!same([{}], [{ hosts: [{ host: 'a.example' }] }]));
   });
 });
 
-describe('isSameButForWords()', () => {
-  const same = (one: object, other: object): boolean => {
-    const [a, b] = [routed(one), routed(other)];
-    return a !== null && b !== null && isSameButForWords(a, b);
-  };
+describe('areSameButForWords()', () => {
+  const same = (one: object, other: object): boolean =>
+    areSameButForWords(allRouted(one), allRouted(other));
 
   it('holds for another reason and another name alone', () => {
     assert.ok(same({ name: 'Store' }, stopped));
     assert.ok(!same({}, { edge: { ...defaultEdgeSettings, totalSeconds: 1 } }));
     assert.ok(!same({}, { slug: 'b' }));
+    assert.ok(!same({}, { hosts: [{ host: 'a.example' }] }));
   });
 });

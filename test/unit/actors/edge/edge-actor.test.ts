@@ -37,11 +37,12 @@ function setUp(apps: Partial<AppRecord>[], driver = new ScriptedDriver()) {
   const runtime = new ActorRuntime({ store, clock, logger, carry: structuredClone });
   runtime.register(
     edgeDefinition({
+      acmeDirectory: 'https://ca.test',
       ...{ reader: store, driver, clock, logger, secrets: plainSecrets },
       hostOf: (slug) => `${slug}.test`,
     }),
   );
-  return { driver, clock, runtime, edge: edgeActor.at('srv') };
+  return { store, driver, clock, runtime, edge: edgeActor.at('srv') };
 }
 
 const live = {
@@ -67,9 +68,9 @@ describe('the edge actor', () => {
       { host: 'b.test', targets: [], vacancy: 'not_deployed', app: { id: 'b', name: 'Shop' } },
     ]);
     const targets = [{ host: '127.0.0.1', port: 9 }];
-    await runtime.ask(edge, { type: 'route', appId: 'b', route: { host: 'b.test', targets } });
+    await runtime.ask(edge, { type: 'route', appId: 'b', routes: [{ host: 'b.test', targets }] });
     assert.deepEqual(driver.targets('b.test'), ['127.0.0.1:9']);
-    await runtime.ask(edge, { type: 'route', appId: 'a', route: null });
+    await runtime.ask(edge, { type: 'route', appId: 'a', routes: [] });
     assert.equal(driver.targets('a.test'), undefined);
     await runtime.close();
   });
@@ -80,7 +81,7 @@ describe('the edge actor', () => {
     const say = (appId: string, vacancy: Vacancy): Promise<boolean> => {
       const app = { id: appId, name: 'Shop' };
       const route = { host: `${appId}.test`, targets: [], vacancy, app };
-      return runtime.ask(edge, { type: 'route', appId, route });
+      return runtime.ask(edge, { type: 'route', appId, routes: [route] });
     };
     await say('a', 'not_deployed');
     await clock.advance(1000);
@@ -97,6 +98,37 @@ describe('the edge actor', () => {
     await say('b', 'stopped');
     await clock.advance(200);
     assert.equal(driver.routed.length, 3);
+    await runtime.close();
+  });
+
+  it('lets domains answer challenges of the authority that is asked for certificates', async () => {
+    const hosts = [{ host: 'shop.example' }];
+    const { driver, runtime, edge, store } = setUp([{ id: 'a', slug: 'a', hosts }]);
+    const account = { url: null, key: new Uint8Array(), createdAtMs: 0 };
+    store.write([
+      put(tables.acmeAccounts, { ...account, id: 'https://ca.test', thumbprint: 'ours' }),
+      put(tables.acmeAccounts, { ...account, id: 'https://old.test', thumbprint: 'old' }),
+    ]);
+    await runtime.ask(edge, { type: 'sync' });
+    const thumbprints = driver.routes.map(({ acmeThumbprint }) => acmeThumbprint);
+    assert.deepEqual(thumbprints, [undefined, 'ours']);
+    await runtime.close();
+  });
+
+  it('leads every host of an app to it, and forgets those that are gone', async () => {
+    const hosts = [{ host: 'shop.example' }, { host: '*.shop.example' }];
+    const { driver, runtime, edge } = setUp([{ id: 'a', slug: 'a', hosts, ...live }]);
+    await runtime.ask(edge, { type: 'sync' });
+    for (const host of ['a.test', 'shop.example', '*.shop.example']) {
+      assert.deepEqual(driver.targets(host), ['::1:4'], host);
+    }
+    const targets = [{ host: '::1', port: 4 }];
+    const routes = ['a.test', '*.shop.example'].map((host) => ({ host, targets }));
+    await runtime.ask(edge, { type: 'route', appId: 'a', routes });
+    assert.deepEqual(
+      driver.routes.map(({ host }) => host),
+      ['a.test', '*.shop.example'],
+    );
     await runtime.close();
   });
 

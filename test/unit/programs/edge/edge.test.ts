@@ -35,6 +35,44 @@ describe('Edge', () => {
     assert.doesNotMatch(answer.body, /nobody/);
   });
 
+  it('knows the host itself before the wildcard above it, which stands for one label', async () => {
+    const saying = async (name: string) => {
+      const { port } = await place.app((_req, res) => res.end(name));
+      return [{ host: '127.0.0.1', port }];
+    };
+    place.edge.setRoutes([
+      { host: '*.shop.example', targets: await saying('any') },
+      { host: 'a.shop.example', targets: await saying('one') },
+    ]);
+    const at = async (host: string) => (await place.ask({ headers: { host } })).body;
+    assert.equal(await at('a.shop.example'), 'one');
+    assert.equal(await at('b.shop.example:80'), 'any');
+    for (const host of ['shop.example', 'a.b.shop.example', 'c.a.shop.example', '*.b.example']) {
+      assert.doesNotMatch(await at(host), /^(any|one)$/, host);
+    }
+  });
+
+  it('sends visitors of a host that redirects to the same path elsewhere', async () => {
+    const targets = [{ host: '127.0.0.1', port: 1 }];
+    place.edge.setRoutes([
+      { host: 'shop.example', targets, redirectTo: 'www.shop.example' },
+      { host: '*.shop.example', targets, redirectTo: 'shop.example' },
+    ]);
+    const ask = (host: string, path: string, method = 'GET') =>
+      place.ask({ headers: { host }, path, method });
+    const { status, headers } = await ask('shop.example:3080', '/a%20b//?c=d&e', 'POST');
+    assert.equal(status, 308);
+    assert.equal(headers.location, 'http://www.shop.example:3080/a%20b//?c=d&e');
+    assert.equal(
+      (await ask('x.shop.example', '//evil.example')).headers.location,
+      'http://shop.example//evil.example',
+    );
+    assert.equal(
+      (await ask('shop.example', '*', 'OPTIONS')).headers.location,
+      'http://www.shop.example/',
+    );
+  });
+
   it('answers 503 with Retry-After for an app without targets', async () => {
     place.routeTo();
     const answer = await place.ask({});

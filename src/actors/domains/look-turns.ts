@@ -1,0 +1,72 @@
+/**
+ * Owns when domains are looked at that nobody asks about: those that are due, so many at a time. It looks at the clock
+ * at least once a minute, so that it holds when somebody sets the clock.
+ */
+import type { Clock } from '../../lib/clock.ts';
+import type { Reader } from '../../store/reader-and-journal.ts';
+import type { DomainRecord } from '../../store/records/records.ts';
+import { tables } from '../../store/records/tables.ts';
+import type { ActorContext } from '../runtime/actor.ts';
+import type { DnsLooks, DnsSeen } from './dns-looks.ts';
+import type { DomainsProtocol } from './protocol.ts';
+import { questionOf } from './verdict.ts';
+
+export interface LookTurnsOptions {
+  reader: Reader;
+  clock: Clock;
+  context: ActorContext<DomainsProtocol>;
+  dns: Pick<DnsLooks, 'look'>;
+  /** Runs as a message of the actor. */
+  seen: (domain: Readonly<DomainRecord>, seen: DnsSeen) => Promise<void>;
+}
+
+const atOnceMax = 8;
+const lookEveryMs = 60_000;
+
+export class LookTurns {
+  readonly #options: LookTurnsOptions;
+  /** Ids of domains whose look is under way. */
+  readonly #underWay = new Set<string>();
+  #cancel: () => void = () => undefined;
+
+  constructor(options: LookTurnsOptions) {
+    this.#options = options;
+    options.context.signal.addEventListener('abort', () => this.#cancel());
+  }
+
+  /** Begins what is due; what is not is waited for. */
+  next(): void {
+    const { reader, clock, context } = this.#options;
+    this.#cancel();
+    if (context.ended) return;
+    const limit = atOnceMax + this.#underWay.size + 1;
+    const due = reader.list(tables.domains, 'due', ['pending_dns'], { limit });
+    for (const domain of due) {
+      if (this.#underWay.has(domain.id)) continue;
+      // The end of a look calls this again.
+      if (this.#underWay.size >= atOnceMax) return;
+      const restMs = (domain.nextTryAtMs ?? 0) - clock.now();
+      if (restMs > 0) {
+        this.#cancel = clock.after(Math.min(restMs, lookEveryMs), () => {
+          void context.report(() => this.next());
+        });
+        return;
+      }
+      this.#look(domain);
+    }
+  }
+
+  #look({ id, ...domain }: Readonly<DomainRecord>): void {
+    const { reader, context, dns, seen: tell } = this.#options;
+    this.#underWay.add(id);
+    context.work(`look:${id}`, async (signal) => {
+      const seen = await dns.look(questionOf(domain), signal);
+      await context.report(async () => {
+        this.#underWay.delete(id);
+        const now = reader.get(tables.domains, id);
+        if (now?.status === 'pending_dns') await tell(now, seen);
+        else this.next();
+      });
+    });
+  }
+}
