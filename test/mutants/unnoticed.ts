@@ -185,6 +185,12 @@ export const unnoticed: readonly Break[] = [
     options,
   ),
   ignored(
+    'edgeTlsPort',
+    'src/service/edge-settings.ts',
+    ['...(tlsPort !== null && { tlsPort }), trusted', 'trusted'],
+    options,
+  ),
+  ignored(
     'drainSeconds',
     'src/service/front.ts',
     ['drainMs: config.drainSeconds * 1000,', ''],

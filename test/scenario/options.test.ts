@@ -8,12 +8,14 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } 
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import tls from 'node:tls';
 import { after, before, describe, it } from 'node:test';
 import { ConsoleClient } from '../support/console-client.ts';
 import { archiveOf } from '../support/gangway-client.ts';
 import type { AppInfo, Client } from '../support/gangway-client.ts';
 import { Gangway, until } from '../support/gangway.ts';
 import { LogTail } from '../support/log-tail.ts';
+import { freePort } from '../support/ports.ts';
 import { processesOf } from '../support/processes.ts';
 import { RawClient } from '../support/raw-http.ts';
 import { dayMs, minuteMs, secondMs, TimeMachine } from '../support/time-machine.ts';
@@ -54,10 +56,13 @@ describe('options of a service', () => {
   let gangway: Gangway;
   let client: Client;
   let app: AppInfo;
+  let edgeTlsPort: number;
   before(async () => {
+    edgeTlsPort = await freePort();
     const env = {
       GANGWAY_GATEWAY_THREADS: '1',
       GANGWAY_EDGE_HOST: edgeHost,
+      GANGWAY_EDGE_TLS_PORT: String(edgeTlsPort),
       GANGWAY_MAX_LOG_STREAMS_PER_USER: '2',
       GANGWAY_MAX_CONSOLES_PER_USER: '1',
       GANGWAY_MAX_UPLOAD_MB: '1',
@@ -99,6 +104,14 @@ describe('options of a service', () => {
     assert.equal(new URL(app.url).port, String(gangway.edgePort));
     assert.match(await visit(edgeHost), /^\d+$/);
     assert.equal(await visit('127.0.0.1'), '');
+  });
+
+  it('edgeTlsPort is where the edge speaks HTTPS', async () => {
+    const refusal = await new Promise<string>((resolve) => {
+      const at = { host: edgeHost, port: edgeTlsPort, servername: 'none.localhost' };
+      tls.connect(at).once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? ''));
+    });
+    assert.match(refusal, /ALERT_HANDSHAKE_FAILURE/); // The name has no certificate.
   });
 
   it('maxLogStreamsPerUser bounds the log streams of a person', async (t) => {

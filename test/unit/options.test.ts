@@ -46,10 +46,7 @@ const proofs: Record<keyof Config, [file: string, title: string]> = {
   appsDomain: [network, names],
   edgeHost: [bounds, 'edgeHost and edgePort say where the edge is'],
   edgePort: [bounds, 'edgeHost and edgePort say where the edge is'],
-  edgeTlsPort: [
-    'conformance/edge-tls.test.ts',
-    'serves by HTTPS at tlsPort, with the certificates it was given last',
-  ],
+  edgeTlsPort: [bounds, 'edgeTlsPort is where the edge speaks HTTPS'],
   runtime: [images, daemon],
   dockerSocket: [images, daemon],
   nodeImage: [images, 'nodeImage is what Node apps are built with'],
