@@ -1,7 +1,7 @@
 /**
  * Owns a connection of a visitor who speaks HTTP/1.1 or 1.0: one request after the other, each with its answer.
  *
- * 1. The next request is read when the last is answered. What comes before is not read on meanwhile.
+ * 1. The next request is read when the last is answered. Of what comes before not much is taken meanwhile.
  * 2. A request that cannot be read is answered once, and nothing behind it is read.
  * 3. A connection whose next head does not come, or on which nothing moves, is closed in time.
  */
@@ -27,14 +27,13 @@ export interface VisitorHost {
   visit(visit: Visit): void;
 }
 
-const headS = 30;
-/** Longer than common clients keep a connection, so that it is not closed under a request. */
-const keepS = 75;
+/** For a head; for a kept connection, longer than common clients keep one, so that it is not closed under a request. */
+const [headS, keepS] = [30, 75];
 const silenceS = 600;
 /** What came behind the last answer is taken for so long, so that the answer is not lost with it. */
 const lingerS = 3;
-/** So many requests that came together are answered in one turn of the loop at most. */
-const atOnceMax = 16;
+/** So many requests that came together are answered in one turn of the loop, and so many bytes of them are taken. */
+const [atOnceMax, heldMax] = [16, 64 * 1024];
 
 const [cr, lf] = [13, 10];
 const bareAnswers = {
@@ -223,7 +222,7 @@ export class VisitorConnection implements Visit {
   }
 
   #take(bytes: Buffer): void {
-    if (this.#isPaused && this.#phase !== 'closing') {
+    if ((this.#isPaused || this.#held !== undefined) && this.#phase !== 'closing') {
       this.#hold(bytes);
       return;
     }
@@ -301,7 +300,8 @@ export class VisitorConnection implements Visit {
 
   #hold(bytes: Buffer): void {
     this.#held = this.#held === undefined ? bytes : Buffer.concat([this.#held, bytes]);
-    this.#pause();
+    // Of who is not read it is not seen that it leaves.
+    if (this.#held.length >= heldMax) this.#pause();
   }
 
   #pause(): void {

@@ -126,6 +126,20 @@ describe('Edge with messages of all kinds', () => {
     assert.deepEqual(order, [...heads.keys()]);
   });
 
+  it('ends the exchange with the app when a visitor leaves that has sent requests ahead', async () => {
+    const app = { came: false, left: false };
+    const { port } = await place.app((_req, res) => {
+      app.came = true;
+      res.on('close', () => (app.left = true));
+    });
+    place.routeTo(port);
+    const { socket } = connect();
+    socket.write('GET / HTTP/1.1\r\nHost: a.localhost\r\n\r\n'.repeat(20));
+    await eventually('the first is under way', () => app.came);
+    socket.destroy();
+    await eventually('its end', () => app.left);
+  });
+
   it('refuses a head of 64 kB, and one that does not come', async () => {
     await app(() => undefined);
     const head = 'GET / HTTP/1.1\r\nHost: a.localhost\r\n';
