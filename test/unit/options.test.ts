@@ -26,6 +26,10 @@ const figures =
   'answers liveness to all, and figures to who has the token or comes from the network';
 
 const acme = 'unit/service/acme-settings.test.ts';
+const https: [string, string] = [
+  'scenario/certificates.test.ts',
+  'comes by itself once a domain is verified, and ends with it',
+];
 const gateways: [string, string] = [
   'scenario/gateway-threads.test.ts',
   'share the connections to one port, and show the same in the metrics of any',
@@ -76,16 +80,13 @@ const proofs: Record<keyof Config, [file: string, title: string]> = {
     'scenario/destinations.test.ts',
     'backupRoots names the folders besides our own in which backups may be',
   ],
-  'acme.directory': [
-    'unit/actors/certificates/certificates.test.ts',
-    'gets many domains their certificates, as one account, and keeps the keys sealed',
-  ],
+  'acme.directory': https,
   'acme.email': [acme, 'gives the order its settings from the configuration'],
   'acme.eab': [
     'unit/acme/order.test.ts',
     'is bound to a customer of the authority where that asks for it',
   ],
-  'acme.ca': [acme, 'gives the order its settings from the configuration'],
+  'acme.ca': https,
   'acme.dnsCommand': [
     'unit/actors/certificates/certificates.test.ts',
     'proves a wildcard by the program that sets records, and takes them back',

@@ -19,6 +19,7 @@ import type {
 } from '../../store/records/records.ts';
 import { insert, put, remove } from '../../store/records/table.ts';
 import { tables } from '../../store/records/tables.ts';
+import { appActor } from '../app/protocol.ts';
 import { domainsActor } from '../domains/protocol.ts';
 import { certificateKeyContext } from '../edge/edge-certificates.ts';
 import { edgeActor } from '../edge/edge-actor.ts';
@@ -179,6 +180,7 @@ class Certificates {
     await this.#openAccount();
     const order = await this.#context.report(() => this.#opened(domainId));
     if (order === null) return;
+    await this.#leadHere(domainId);
     let issued: IssuedChain;
     try {
       issued = await this.#authority.obtain(order, signal);
@@ -203,6 +205,15 @@ class Certificates {
     return (this.#opening ??= open().finally(() => {
       this.#opening = null;
     }));
+  }
+
+  /** What is new may not have come to the edge yet, where the authority is going to look. */
+  async #leadHere(domainId: string): Promise<void> {
+    const domain = this.#parts.reader.get(tables.domains, domainId);
+    if (domain?.certificateId !== null) return;
+    const { actors } = this.#context;
+    await actors.ask(appActor.at(domain.appId), { type: 'domains' });
+    await actors.ask(edgeActor.at(localServerId), { type: 'sync' });
   }
 
   /** The order of a domain that is left from before, or a new one; null: the domain is gone. */
