@@ -114,7 +114,9 @@ export class Forwarder implements ExchangeHost {
       if (answer !== undefined) return bareNotice(answer);
       if (head.target.startsWith(challengePath)) return undefined;
       const secure = this.#options.secureOrigin(name);
-      if (secure !== undefined) return redirectNotice(secure + pathOf(visit));
+      if (secure !== undefined && !this.cameByHttps(visit)) {
+        return redirectNotice(secure + pathOf(visit));
+      }
     }
     const { redirectTo } = route;
     if (redirectTo === undefined) return undefined;

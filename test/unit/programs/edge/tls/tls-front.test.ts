@@ -109,6 +109,10 @@ describe('TlsFront', { skip: needs('openssl') }, () => {
     assert.equal(moved.status, 308);
     assert.equal(moved.headers.location, `https://a.localhost:${String(place.tlsPort)}/a?b=c`);
     assert.equal((await place.ask({ path: '/.well-known/acme-challenge/x' })).body, 'http');
+    const proxied = { 'x-forwarded-proto': 'https' };
+    assert.equal((await place.ask({ headers: proxied })).status, 308);
+    place.edge.trust(['127.0.0.1']);
+    assert.equal((await place.ask({ headers: proxied })).body, 'https');
     place.edge.setCertificates([]);
     assert.equal((await place.ask()).body, 'http');
   });
