@@ -29,6 +29,10 @@ export interface GraphqlSettings {
   appsDomain: string;
   edgePort: number;
   edgeTlsPort: number | null;
+  /** What a certificate is ordered for that serves the names of apps; null: none is. */
+  appsWildcard: string | null;
+  /** Whether it is there; seen in the store. */
+  hasAppsCertificate: boolean;
   /** Of config; the instance record overrides it. */
   logMaxDays: number;
   /** What the addresses of git webhooks are made with, hex; a secret. */

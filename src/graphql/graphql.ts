@@ -15,6 +15,7 @@ import {
   type ReadSide,
   type WriteSide,
 } from './context.ts';
+import { readSide } from './read-side.ts';
 import type { Prepared } from './execution/executor.ts';
 import type { Variables } from './execution/operation.ts';
 import type {
@@ -137,7 +138,7 @@ export class Graphql {
     };
     const pool = (await this.#options.pool?.(settings, this.limits, onFault)) ?? null;
     this.#lanes = new Lanes({
-      read: { ...read, settings },
+      read: readSide(read, settings),
       write: { ...write, live: this.#live },
       ...(mutations && { mutations }),
       limits: this.limits,

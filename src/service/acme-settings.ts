@@ -1,4 +1,5 @@
-/** Owns what the certificates are ordered by, from the configuration. */
+/** Owns what certificates are ordered by, from the configuration, and which one is for the instance itself. */
+import { isIP } from 'node:net';
 import type { AcmeSettings } from '../actors/certificates/authority.ts';
 import type { Config } from '../config.ts';
 
@@ -14,4 +15,17 @@ export function acmeSettings(config: Config): AcmeSettings | null {
     ca: config['acme.ca'],
     dnsCommand: config['acme.dnsCommand'],
   };
+}
+
+/**
+ * What one certificate is ordered for that serves the names which apps have from Gangway: `*.<appsDomain>`. Null where none can
+ * be had: a wildcard is proved in the DNS, and nobody certifies `localhost` or addresses.
+ */
+export function appsWildcard(config: Config): string | null {
+  const { appsDomain, edgeTlsPort } = config;
+  const isOrdered = config['acme.directory'] !== null && config['acme.dnsCommand'] !== null;
+  if (!isOrdered || edgeTlsPort === null) return null;
+  const labels = appsDomain.split('.');
+  const isPublic = labels.length > 1 && labels.at(-1) !== 'localhost' && isIP(appsDomain) === 0;
+  return isPublic ? `*.${appsDomain}` : null;
 }

@@ -18,6 +18,7 @@ import { certificatesDefinition } from '../actors/certificates/actor.ts';
 import { domainsDefinition } from '../actors/domains/actor.ts';
 import type { DnsLooks } from '../actors/domains/dns-looks.ts';
 import { urlsOf } from '../actors/edge/app-urls.ts';
+import { hasAppsCertificate } from '../actors/edge/apps-certificate.ts';
 import { edgeDefinition } from '../actors/edge/edge-actor.ts';
 import { gitDefinition } from '../actors/git/actor.ts';
 import { mayPush } from '../actors/git/collaborators.ts';
@@ -46,9 +47,10 @@ import type { Logger } from '../lib/log.ts';
 import { appUids, databaseUids, gitUids } from '../lib/processes/program-uids.ts';
 import type { LiveLogs } from '../logs/live/live-logs.ts';
 import type { Reader } from '../store/reader-and-journal.ts';
+import type { AppRecord } from '../store/records/records.ts';
 import { tables } from '../store/records/tables.ts';
 import type { SecretBox } from '../store/secrets.ts';
-import { acmeSettings } from './acme-settings.ts';
+import { acmeSettings, appsWildcard } from './acme-settings.ts';
 import type { DataFolders } from './data-folders.ts';
 import { ownHosts } from './own-hosts.ts';
 import { restoreDeps } from './restores.ts';
@@ -86,7 +88,8 @@ export function registerActors(actors: Pick<ActorRuntime, 'register'>, parts: Ac
   const hostOf = hostNameOf(parts.config);
   const acme = acmeSettings(parts.config);
   const acmeDirectory = acme?.directory ?? null;
-  actors.register(edgeDefinition({ ...parts, hostOf, acmeDirectory }));
+  const ofApps = { appsWildcard: appsWildcard(parts.config) };
+  actors.register(edgeDefinition({ ...parts, ...ofApps, hostOf, acmeDirectory }));
   const issues = acme !== null && parts.config.edgeTlsPort !== null;
   actors.register(
     domainsDefinition({
@@ -94,7 +97,7 @@ export function registerActors(actors: Pick<ActorRuntime, 'register'>, parts: Ac
       ownHosts: () => ownHosts(parts.reader, parts.config),
     }),
   );
-  actors.register(certificatesDefinition({ ...parts, acme }));
+  actors.register(certificatesDefinition({ ...parts, ...ofApps, acme }));
   const tools = hostPrograms(parts);
   const { appsRoot } = parts.appsRoot;
   const sources = { ...parts, tools, appsRoot, uploadsRoot: parts.folders.uploads };
@@ -172,7 +175,7 @@ function appDeps(parts: ActorParts, restores: RestoreDeps, git: GitDeps): AppDep
       },
       buildEnv: hostBuildEnv(),
       hostOf,
-      urlOf: (app) => urlsOf(app, config)[0],
+      urlOf: (app) => urlOf(app, config, reader),
       buildTimeoutMs: config.buildTimeoutMinutes * 60_000,
       healthTimeoutMs: config.healthTimeoutSeconds * 1000,
       drainMs: config.appDrainSeconds * 1000,
@@ -212,6 +215,12 @@ function gitParts(parts: ActorParts): GitParts {
     tellStatus: (app, deployment) => statuses.tell(app, deployment),
   };
   return { deps, pushes };
+}
+
+/** What people are told of an app. */
+function urlOf(app: Readonly<AppRecord>, config: Config, reader: Reader): string {
+  const isSecure = hasAppsCertificate(reader, appsWildcard(config));
+  return urlsOf(app, { ...config, hasAppsCertificate: isSecure })[0];
 }
 
 /** The host name that the edge routes to an app. */

@@ -9,6 +9,7 @@ import { webhookKeyPurpose } from '../git/deliveries/webhook-token.ts';
 import { Graphql } from '../graphql/graphql.ts';
 import { systemClock } from '../lib/clock.ts';
 import type { MutationDoor } from '../graphql/execution/lanes.ts';
+import { appsWildcard } from './acme-settings.ts';
 import type { Core } from './core.ts';
 import { LogFiles } from '../logs/files/reader.ts';
 import { openMetricsReader } from '../metrics/metrics-files.ts';
@@ -58,6 +59,8 @@ export function serveGraphql(core: Core, options: ServeGraphqlOptions): Graphql 
       appsDomain: config.appsDomain,
       edgePort: config.edgePort,
       edgeTlsPort: config.edgeTlsPort,
+      appsWildcard: appsWildcard(config),
+      hasAppsCertificate: false,
       logMaxDays: config.logMaxDays,
       webhookKey: ground.secrets.derive(webhookKeyPurpose).toString('hex'),
       server: { id: localServerId, name: 'local', runtime: config.runtime, version: null },

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { cleanups } from '../support/cleanups.ts';
+import { openDnsCommand } from '../support/dns-command.ts';
 import { DnsServer } from '../support/dns-server.ts';
 import { eventually, found } from '../support/eventually.ts';
 import { Gangway } from '../support/gangway.ts';
@@ -44,6 +45,8 @@ describe('HTTPS by a certificate authority', { skip: needs('pebble', 'openssl', 
     pebble = await Pebble.open({ dns: dns.address, httpPort: edge.port });
     later(() => pebble.close());
     writeFileSync(join(dir, 'root.pem'), await pebble.root());
+    const command = await openDnsCommand(dns);
+    later(() => command.close());
     gangway = await Gangway.open({
       env: {
         GANGWAY_DNS_RESOLVERS: dns.address,
@@ -53,6 +56,8 @@ describe('HTTPS by a certificate authority', { skip: needs('pebble', 'openssl', 
         GANGWAY_ACME_DIRECTORY: pebble.directory,
         GANGWAY_ACME_CA: pebble.ca,
         GANGWAY_ACME_EMAIL: 'admin@shop.example',
+        GANGWAY_ACME_DNS_COMMAND: command.path,
+        GANGWAY_APPS_DOMAIN: 'apps.example',
       },
     });
     later(() => gangway.end());
@@ -67,7 +72,8 @@ describe('HTTPS by a certificate authority', { skip: needs('pebble', 'openssl', 
 
   /** As curl sees it, by the root of the authority alone. */
   const visit = async (url: string): Promise<string> => {
-    const ports = [edge.port, tls.port].map((port) => `${host}:${String(port)}:127.0.0.1`);
+    const { hostname } = new URL(url);
+    const ports = [edge.port, tls.port].map((port) => `${hostname}:${String(port)}:127.0.0.1`);
     const args = ['-sS', '--cacert', join(dir, 'root.pem'), '-w', '\n%{http_code} %{redirect_url}'];
     for (const one of ports) args.push('--resolve', one);
     const curl = promisify(execFile);
@@ -112,6 +118,24 @@ describe('HTTPS by a certificate authority', { skip: needs('pebble', 'openssl', 
     await eventually('the end of the certificate', async () => {
       return (await pebble.statusOf(serialNumber)) === 'Revoked';
     });
+  });
+
+  it('serves the names that apps have from Gangway with one certificate', async () => {
+    const { client } = gangway;
+    const { id, slug } = await client.createApp('Ours below');
+    const secure = `https://${slug}.apps.example:${String(tls.port)}`;
+    await eventually('the address', async () => {
+      const query = 'query($id: ID!) { app(id: $id) { url } }';
+      return (await client.must<{ app: { url: string } }>(query, { id })).app.url === secure;
+    });
+    await eventually('the app over HTTPS', () =>
+      visit(`${secure}/`).then(
+        (text) => text.includes('Ours below') && text.includes('\n503'),
+        () => false,
+      ),
+    );
+    const plain = `http://${slug}.apps.example:${String(edge.port)}`;
+    assert.match(await visit(`${plain}/a?b=1`), new RegExp(`\n308 ${secure}/a\\?b=1`));
   });
 });
 

@@ -21,6 +21,8 @@ export const settings: GraphqlSettings = {
   appsDomain: 'localhost',
   edgePort: 3080,
   edgeTlsPort: null,
+  appsWildcard: null,
+  hasAppsCertificate: false,
   logMaxDays: 14,
   webhookKey: '00'.repeat(32),
   server: { id: 'srv_local', name: 'local', runtime: 'process', version: '0.1.0' },

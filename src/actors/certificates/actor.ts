@@ -1,26 +1,25 @@
 /**
- * Owns certificates by ACME: one for each verified domain that has none of its own, in time for the old one's end.
+ * Owns certificates by ACME: one for each verified domain that has none of its own, and one for the names that apps have
+ * from Gangway, each in time for the old one's end.
  *
  * 1. What is on its way is stored: after a crash an order goes on where it stood.
- * 2. A refusal keeps its domain waiting, ever longer; an outage of the authority keeps all of them waiting. What the
+ * 2. A refusal keeps its host waiting, ever longer; an outage of the authority keeps all of them waiting. What the
  *    authority asks for is kept to.
- * 3. A domain gets its certificate, and loses the order, in one commit of the `domains` actor. A certificate that no
- *    domain has any more is revoked, as far as the authority can be reached, and removed.
+ * 3. A domain gets its certificate, and loses the order, in one commit of the `domains` actor; that of the names of apps is
+ *    no domain's, and committed here. A certificate that nobody has any more is revoked, as far as the authority can be
+ *    reached, and removed.
  * 4. A clock that is set does no harm: no time is waited for blindly, and a renewal is never followed by another at once.
  */
 import { DnsCommandFailed } from '../../acme/dns-command.ts';
 import { CaRefusal, CaUnavailable } from '../../acme/failures.ts';
 import type { IssuedChain } from '../../acme/issued-chain.ts';
 import { newId } from '../../lib/ids.ts';
-import type {
-  CertificateOrderRecord,
-  CertificateRecord,
-  DomainRecord,
-} from '../../store/records/records.ts';
+import type { CertificateOrderRecord, CertificateRecord } from '../../store/records/records.ts';
 import { insert, put, remove } from '../../store/records/table.ts';
 import { tables } from '../../store/records/tables.ts';
 import { appActor } from '../app/protocol.ts';
 import { domainsActor } from '../domains/protocol.ts';
+import { appsCertificateId } from '../edge/apps-certificate.ts';
 import { certificateKeyContext } from '../edge/edge-certificates.ts';
 import { edgeActor } from '../edge/edge-actor.ts';
 import type { Actor, ActorContext, ActorDefinition } from '../runtime/actor.ts';
@@ -33,6 +32,8 @@ import { Turns } from './turns.ts';
 export interface CertificatesParts extends AuthorityParts {
   /** Null: no certificates are ordered. */
   acme: AcmeSettings | null;
+  /** What a certificate is ordered for that serves the names of apps; null: none is. */
+  appsWildcard: string | null;
 }
 
 type Work = (signal: AbortSignal) => Promise<void>;
@@ -64,7 +65,9 @@ class Certificates {
   readonly #context: ActorContext<CertificatesProtocol>;
   readonly #authority: Authority;
   readonly #turns: Turns;
-  /** Domains that were certified lately, and what ends that. */
+  /** Of the order for the names of apps, where domains have theirs; null: there is none. */
+  readonly #appsId: string | null;
+  /** Those that were certified lately, and what ends that. */
   readonly #resting = new Map<string, () => void>();
   /** Requests in a row that found no authority. */
   #outages = 0;
@@ -78,6 +81,7 @@ class Certificates {
   ) {
     this.#parts = parts;
     this.#context = context;
+    this.#appsId = parts.appsWildcard === null ? null : appsCertificateId(parts.appsWildcard);
     this.#turns = new Turns(parts.clock, ordersAtOnce);
     this.#authority = new Authority(parts, acme, (changes) =>
       context.report(() => context.commit(changes)),
@@ -110,9 +114,9 @@ class Certificates {
   async #sweep(): Promise<null> {
     const { reader } = this.#parts;
     let nextMs = sweepMaxMs;
-    for await (const domain of this.#walk(reader.scan(tables.domains))) {
-      const inMs = this.#dueInMs(domain);
-      if (inMs === 0) this.#take(domain.id, (signal) => this.#certify(domain.id, signal));
+    for await (const id of this.#walk(this.#holders())) {
+      const inMs = this.#dueInMs(id);
+      if (inMs === 0) this.#take(id, (signal) => this.#certify(id, signal));
       else nextMs = Math.min(nextMs, inMs);
     }
     for await (const { id, managed } of this.#walk(reader.scan(tables.certificates))) {
@@ -120,6 +124,12 @@ class Certificates {
     }
     this.#sweepIn(Math.max(nextMs, sweepMinMs));
     return null;
+  }
+
+  /** The ids of all that may want a certificate. */
+  *#holders(): Iterable<string> {
+    if (this.#appsId !== null) yield this.#appsId;
+    for (const { id } of this.#parts.reader.scan(tables.domains)) yield id;
   }
 
   async *#walk<R>(records: Iterable<R>): AsyncIterable<R> {
@@ -141,25 +151,37 @@ class Certificates {
   }
 
   /** How long until a certificate is tried for; Infinity: never. */
-  #dueInMs({ id }: Readonly<DomainRecord>): number {
+  #dueInMs(id: string): number {
     if (this.#resting.has(id)) return Infinity;
     const order = this.#parts.reader.get(tables.certificateOrders, id);
     const tryInMs = order === undefined ? 0 : dueInMs(order, this.#parts.clock.now());
     return Math.max(tryInMs, this.#wantsInMs(id));
   }
 
-  /** How long until the domain wants a certificate; Infinity: never. */
-  #wantsInMs(domainId: string): number {
-    const { reader, clock } = this.#parts;
-    const domain = reader.get(tables.domains, domainId);
-    if (domain === undefined || domain.verifiedAtMs === null) return Infinity;
-    const { certificateId } = domain;
-    const had = certificateId === null ? undefined : reader.get(tables.certificates, certificateId);
+  /** How long until a certificate is wanted; Infinity: never. */
+  #wantsInMs(id: string): number {
+    if (this.#hostOf(id) === null) return Infinity;
+    const had = this.#hadBy(id);
     if (had === undefined) return 0;
-    return had.managed ? Math.max(0, renewAtMs(had) - clock.now()) : Infinity;
+    return had.managed ? Math.max(0, renewAtMs(had) - this.#parts.clock.now()) : Infinity;
+  }
+
+  /** What a certificate is for; null: the domain is gone, or was not verified. */
+  #hostOf(id: string): string | null {
+    if (id === this.#appsId) return this.#parts.appsWildcard;
+    const domain = this.#parts.reader.get(tables.domains, id);
+    return domain === undefined || domain.verifiedAtMs === null ? null : domain.host;
+  }
+
+  #hadBy(id: string): Readonly<CertificateRecord> | undefined {
+    const { reader } = this.#parts;
+    const certificateId =
+      id === this.#appsId ? id : (reader.get(tables.domains, id)?.certificateId ?? null);
+    return certificateId === null ? undefined : reader.get(tables.certificates, certificateId);
   }
 
   #isHad(certificateId: string): boolean {
+    if (certificateId === this.#appsId) return true;
     return this.#parts.reader.count(tables.domains, 'certificate', [certificateId]) > 0;
   }
 
@@ -175,12 +197,12 @@ class Certificates {
     });
   }
 
-  async #certify(domainId: string, signal: AbortSignal): Promise<void> {
-    if (this.#wantsInMs(domainId) > 0) return;
+  async #certify(id: string, signal: AbortSignal): Promise<void> {
+    if (this.#wantsInMs(id) > 0) return;
     await this.#openAccount();
-    const order = await this.#context.report(() => this.#opened(domainId));
+    const order = await this.#context.report(() => this.#opened(id));
     if (order === null) return;
-    await this.#leadHere(domainId);
+    await this.#leadHere(id);
     let issued: IssuedChain;
     try {
       issued = await this.#authority.obtain(order, signal);
@@ -207,7 +229,7 @@ class Certificates {
     }));
   }
 
-  /** What is new may not have come to the edge yet, where the authority is going to look. */
+  /** A domain that is new may not have come to the edge yet, where the authority is going to look. */
   async #leadHere(domainId: string): Promise<void> {
     const domain = this.#parts.reader.get(tables.domains, domainId);
     if (domain?.certificateId !== null) return;
@@ -216,15 +238,14 @@ class Certificates {
     await actors.ask(edgeActor.at(localServerId), { type: 'sync' });
   }
 
-  /** The order of a domain that is left from before, or a new one; null: the domain is gone. */
-  async #opened(domainId: string): Promise<Readonly<CertificateOrderRecord> | null> {
-    const { reader } = this.#parts;
-    const domain = reader.get(tables.domains, domainId);
-    if (domain === undefined) return null;
-    const left = reader.get(tables.certificateOrders, domainId);
+  /** The order that is left from before, or a new one; null: the domain is gone. */
+  async #opened(id: string): Promise<Readonly<CertificateOrderRecord> | null> {
+    const host = this.#hostOf(id);
+    if (host === null) return null;
+    const left = this.#parts.reader.get(tables.certificateOrders, id);
     const { directory } = this.#authority;
-    if (left?.host === domain.host && left.directory === directory) return left;
-    const order = this.#authority.newOrder(domain);
+    if (left?.host === host && left.directory === directory) return left;
+    const order = this.#authority.newOrder({ id, host });
     await this.#context.commit([put(tables.certificateOrders, order)]);
     return order;
   }
@@ -235,14 +256,13 @@ class Certificates {
     signal: AbortSignal,
   ): Promise<void> {
     const { secrets, clock, logger } = this.#parts;
-    const id = newId('crt', clock.now());
+    const id = order.id === this.#appsId ? order.id : newId('crt', clock.now());
     const key = secrets.seal(this.#authority.keyOf(order), certificateKeyContext(id));
     const certificate: CertificateRecord = {
       ...{ id, names: [order.host], chain, key, issuer, notBeforeMs, notAfterMs, managed: true },
     };
-    const message = { type: 'certified', domainId: order.id, certificate } as const;
-    const isTaken = await this.#context.actors.ask(domainsActor, message);
-    logger.info({ host: order.host, domainId: order.id, isTaken }, 'certificate_issued');
+    const isTaken = await this.#give(order, certificate);
+    logger.info({ host: order.host, orderId: order.id, isTaken }, 'certificate_issued');
     if (isTaken) this.#rest(order.id, restMs(certificate));
     // The domain was removed meanwhile, or has a certificate of its own.
     else
@@ -251,9 +271,24 @@ class Certificates {
       });
   }
 
-  #rest(domainId: string, forMs: number): void {
-    const cancel = this.#parts.clock.after(forMs, () => this.#resting.delete(domainId));
-    this.#resting.set(domainId, cancel);
+  /** Whether it is of use. */
+  async #give(
+    { id }: Readonly<CertificateOrderRecord>,
+    certificate: CertificateRecord,
+  ): Promise<boolean> {
+    const { actors } = this.#context;
+    if (id !== this.#appsId) {
+      return await actors.ask(domainsActor, { type: 'certified', domainId: id, certificate });
+    }
+    const changes = [put(tables.certificates, certificate), remove(tables.certificateOrders, id)];
+    await this.#context.report(() => this.#context.commit(changes));
+    await actors.ask(edgeActor.at(localServerId), { type: 'certificates' });
+    return true;
+  }
+
+  #rest(id: string, forMs: number): void {
+    const cancel = this.#parts.clock.after(forMs, () => this.#resting.delete(id));
+    this.#resting.set(id, cancel);
   }
 
   /** Keeps when the order is tried again, and shows why. */
@@ -277,16 +312,18 @@ class Certificates {
       url: isOver ? null : left.url,
     };
     await this.#context.report(() => this.#context.commit([put(tables.certificateOrders, next)]));
+    this.#sweepIn(Math.min(waitMs, sweepMaxMs));
+    // Whose apps it is for reads the log.
+    if (order.id === this.#appsId) return;
     await this.#context.actors.ask(domainsActor, {
       type: 'uncertified',
       domainId: order.id,
       error: known ? error.message : 'The certificate could not be made.',
       isRefused: !isOutage,
     });
-    this.#sweepIn(Math.min(waitMs, sweepMaxMs));
   }
 
-  /** A certificate that no domain has; one that has ended anyway is only removed. */
+  /** A certificate that nobody has; one that has ended anyway is only removed. */
   async #revoke(id: string, signal: AbortSignal): Promise<void> {
     const { reader, clock, logger } = this.#parts;
     const certificate = reader.get(tables.certificates, id);

@@ -16,11 +16,7 @@ import type { Clock } from '../../lib/clock.ts';
 import type { GuardedFetch } from '../../lib/guarded-fetch.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { Reader } from '../../store/reader-and-journal.ts';
-import type {
-  AcmeAccountRecord,
-  CertificateOrderRecord,
-  DomainRecord,
-} from '../../store/records/records.ts';
+import type { AcmeAccountRecord, CertificateOrderRecord } from '../../store/records/records.ts';
 import { type Change, put } from '../../store/records/table.ts';
 import { tables } from '../../store/records/tables.ts';
 import type { SecretBox } from '../workload/deps.ts';
@@ -78,7 +74,7 @@ export class Authority {
     };
   }
 
-  newOrder({ id, host }: Readonly<DomainRecord>): CertificateOrderRecord {
+  newOrder({ id, host }: Pick<CertificateOrderRecord, 'id' | 'host'>): CertificateOrderRecord {
     const { secrets, clock } = this.#parts;
     const key = secrets.seal(pemOf(newKey()), orderContext(id));
     const tries = { failures: 0, nextTryAtMs: clock.now(), isHeld: false };

@@ -31,6 +31,8 @@ export interface EdgeDeps extends Pick<WorkloadDeps, 'reader' | 'driver' | 'cloc
   hostOf: (slug: string) => string;
   /** Where certificates are ordered; absent or null: nowhere. */
   acmeDirectory?: string | null;
+  /** What a certificate is ordered for that serves the names of apps; absent or null: none is. */
+  appsWildcard?: string | null;
   secrets: Pick<SecretBox, 'open'>;
 }
 
@@ -119,10 +121,10 @@ class Edge {
   }
 
   async #sendCertificates(): Promise<boolean> {
-    const { driver, reader, secrets, clock, logger } = this.#deps;
+    const { driver, reader, secrets, clock, logger, appsWildcard = null } = this.#deps;
     this.#cancelCertificates();
     try {
-      await driver.setCertificates(edgeCertificates(reader, secrets));
+      await driver.setCertificates(edgeCertificates(reader, secrets, appsWildcard));
       return true;
     } catch (error) {
       logger.warn({ err: error }, 'edge_certificates_not_set');

@@ -2,7 +2,8 @@
  * Owns what was written of records before: the JSON of some of their fields, and of lists of them,
  * kept as long as the records themselves stay in memory.
  *
- * 1. A text belongs to records as they are: a record that changes is another object, and has none.
+ * 1. A text belongs to records and settings as they are: a record that changes is another object, and has none; with other
+ *    settings all texts are forgotten.
  * 2. Bounded by characters; when they are used up all texts are forgotten.
  * 3. Nothing is kept of a run that does not ask for it: a document that never comes again would
  *    leave texts that nobody uses.
@@ -43,7 +44,7 @@ export class RecordTexts {
     return (value, run) => {
       // What is no object has no text, and cannot be frozen.
       const record = value as object;
-      const texts = kept();
+      const texts = kept(run);
       const known = texts.get(record);
       if (known !== undefined) return known;
       const text = write(record, run);
@@ -68,7 +69,7 @@ export class RecordTexts {
       if (!Object.isFrozen(first) || typeof first !== 'object' || first === null) {
         return write(value, run);
       }
-      const lists = kept();
+      const lists = kept(run);
       const known = lists.get(first);
       const same = known !== undefined && areSame(known.items, items);
       if (same && known.text !== null) return known.text;
@@ -84,13 +85,15 @@ export class RecordTexts {
     };
   }
 
-  /** A map that is empty again when all texts are forgotten. */
-  #map<T>(): () => WeakMap<object, T> {
+  /** A map that is empty again when all texts are forgotten, and for other settings. */
+  #map<T>(): (run: RecordRun) => WeakMap<object, T> {
     let generation = this.#generation;
+    let known: GraphqlSettings | null = null;
     let map = new WeakMap<object, T>();
-    return () => {
-      if (generation !== this.#generation) {
+    return ({ settings }) => {
+      if (generation !== this.#generation || known !== settings) {
         generation = this.#generation;
+        known = settings;
         map = new WeakMap();
       }
       return map;

@@ -66,9 +66,9 @@ export interface AcmeAccountRecord {
   createdAtMs: number;
 }
 
-/** A certificate that is on its way to a domain, until it is there. */
+/** A certificate that is on its way to a domain, or to the names of apps, until it is there. */
 export interface CertificateOrderRecord {
-  /** The domain's. */
+  /** The domain's; of the names of apps that of their certificate. */
   id: string;
   host: string;
   /** Address of the authority's directory. */

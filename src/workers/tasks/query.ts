@@ -8,6 +8,7 @@ import type { Principal } from '../../auth/callers/principal.ts';
 import type { GraphContext, GraphqlLimits, GraphqlSettings } from '../../graphql/context.ts';
 import { Executor } from '../../graphql/execution/executor.ts';
 import { type Answer, startOfAnswer, type Variables } from '../../graphql/execution/operation.ts';
+import { readSide } from '../../graphql/read-side.ts';
 import { schema } from '../../graphql/schema/schema.ts';
 import { LogFiles } from '../../logs/files/reader.ts';
 import { openMetricsReader } from '../../metrics/metrics-files.ts';
@@ -46,13 +47,13 @@ export async function serveQueries({
   // Only on Linux does the priority apply to the calling thread alone.
   if (yields && process.platform === 'linux') setPriority(yieldingPriority);
   const reader = openReader(setup.reader);
-  const read: GraphContext['read'] = {
+  const parts = {
     reader,
     logs: new LogFiles(setup.logsDir),
     metrics: openMetricsReader(setup.metricsDir),
     accounts: createAccountReads(reader),
-    settings: setup.settings,
   };
+  const read = readSide(parts, setup.settings);
   let faults: QueryBatchReply['faults'] = [];
   const note = (event: QueryFault['event'], cause: unknown, path: string): void => {
     const told = cause instanceof Error ? (cause.stack ?? '') : String(cause);

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { ConfigError, resolveConfig } from '../../../src/config.ts';
-import { acmeSettings } from '../../../src/service/acme-settings.ts';
+import { acmeSettings, appsWildcard } from '../../../src/service/acme-settings.ts';
 
 const directory = 'https://ca.example/directory';
 const least = { GANGWAY_EDGE_TLS_PORT: '443', GANGWAY_ACME_DIRECTORY: directory };
@@ -55,5 +55,27 @@ describe('acmeSettings()', () => {
     assert.throws(() => settingsOf(idle), /acme\.email.*has no effect without "acme\.directory"/);
     const plain = { GANGWAY_ACME_DIRECTORY: directory };
     assert.throws(() => settingsOf(plain), /acme\.directory.*without "edgeTlsPort"/);
+  });
+});
+
+describe('appsWildcard()', () => {
+  const all = {
+    ...least,
+    GANGWAY_ACME_DNS_COMMAND: '/usr/local/bin/dns',
+    GANGWAY_APPS_DOMAIN: 'apps.example.com',
+  };
+  const of = (env: Record<string, string>) => appsWildcard(resolveConfig(env).config);
+
+  it('stands for all names of apps where they can be certified', () => {
+    assert.equal(of(all), '*.apps.example.com');
+    for (const name of ['localhost', 'apps.localhost', 'intranet', '127.0.0.1']) {
+      assert.equal(of({ ...all, GANGWAY_APPS_DOMAIN: name }), null, name);
+    }
+  });
+
+  it('is none without an authority, or the program that proves a wildcard', () => {
+    assert.equal(of({ ...all, GANGWAY_ACME_DNS_COMMAND: '' }), null);
+    const { GANGWAY_APPS_DOMAIN } = all;
+    assert.equal(of({ GANGWAY_APPS_DOMAIN, GANGWAY_EDGE_TLS_PORT: '443' }), null);
   });
 });

@@ -1,14 +1,12 @@
 import assert from 'node:assert/strict';
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
 import { certificatesDefinition } from '../../../../src/actors/certificates/actor.ts';
 import type { AcmeSettings } from '../../../../src/actors/certificates/authority.ts';
 import { certificatesActor } from '../../../../src/actors/certificates/protocol.ts';
+import { appsCertificateId } from '../../../../src/actors/edge/apps-certificate.ts';
 import { certificateKeyContext } from '../../../../src/actors/edge/edge-certificates.ts';
 import { appActor, type AppProtocol } from '../../../../src/actors/app/protocol.ts';
 import { certified, uncertified } from '../../../../src/actors/domains/certifying.ts';
@@ -29,6 +27,7 @@ import type { CertificateRecord, DomainRecord } from '../../../../src/store/reco
 import { put, remove } from '../../../../src/store/records/table.ts';
 import { tables } from '../../../../src/store/records/tables.ts';
 import { cleanups } from '../../../support/cleanups.ts';
+import { openDnsCommand } from '../../../support/dns-command.ts';
 import { DnsServer } from '../../../support/dns-server.ts';
 import { eventually, found } from '../../../support/eventually.ts';
 import { MemoryStore } from '../../../support/memory-store.ts';
@@ -61,14 +60,11 @@ describe('The certificates actor at Pebble', { skip: needs('pebble', 'openssl', 
   let dns: DnsServer;
   let web: Server;
   let pebble: Pebble;
+  let dnsCommand: string;
   /** What stands for the edge: hosts by which a challenge is answered, by the store that says with what. */
   const answering = new Map<string, MemoryStore>();
 
   function answerTo({ headers, url = '' }: IncomingMessage): string | undefined {
-    const [, verb, name = '', value = ''] = url.split('/');
-    if (verb === 'set') dns.set('TXT', name, value);
-    if (verb === 'unset') dns.unset('TXT', name);
-    if (verb === 'set' || verb === 'unset') return 'done';
     const store = answering.get(headers.host?.split(':')[0] ?? '');
     const [account] = store?.scan(tables.acmeAccounts) ?? [];
     if (account === undefined || !url.startsWith(prefix)) return undefined;
@@ -78,6 +74,9 @@ describe('The certificates actor at Pebble', { skip: needs('pebble', 'openssl', 
   before(async () => {
     dns = await DnsServer.open();
     cleanup(() => dns.close());
+    const command = await openDnsCommand(dns);
+    cleanup(() => command.close());
+    dnsCommand = command.path;
     web = createServer((request, response) => {
       const answer = answerTo(request);
       response.writeHead(answer === undefined ? 404 : 200).end(answer);
@@ -99,6 +98,9 @@ describe('The certificates actor at Pebble', { skip: needs('pebble', 'openssl', 
     readonly clock = new SetClock();
     readonly logger = recordingLogger();
     syncs = 0;
+    /** How often the edge was told of certificates. */
+    tellings = 0;
+    appsWildcard: string | null = null;
     #runtime: ActorRuntime | null = null;
     readonly #acme: AcmeSettings;
 
@@ -110,12 +112,13 @@ describe('The certificates actor at Pebble', { skip: needs('pebble', 'openssl', 
     }
 
     start(): void {
-      const { store, clock, logger } = this;
+      const { store, clock, logger, appsWildcard } = this;
       const runtime = new ActorRuntime({ store, clock, logger, carry: structuredClone });
-      const parts = { reader: store, clock, logger, fetch, acme: this.#acme };
+      const parts = { reader: store, clock, logger, fetch, acme: this.#acme, appsWildcard };
       runtime.register(certificatesDefinition({ ...parts, secrets: plainSecrets }));
       this.#stub<EdgeProtocol>(runtime, edgeActor.at(localServerId), () => ({
         sync: () => ++this.syncs > 0,
+        certificates: () => ++this.tellings > 0,
       }));
       this.#stub<AppProtocol>(runtime, appActor.at('any'), () => ({ domains: () => true }));
       this.#stub<DomainsProtocol>(runtime, domainsActor, (context) => this.#domains(context));
@@ -308,16 +311,8 @@ describe('The certificates actor at Pebble', { skip: needs('pebble', 'openssl', 
     assert.equal(await pebble.statusOf(serialNumber), 'Revoked');
   });
 
-  it('proves a wildcard by the program that sets records, and takes them back', async (t) => {
-    const dir = mkdtempSync(join(tmpdir(), 'gangway-dns-command-'));
-    t.after(() => rmSync(dir, { recursive: true }));
-    const program = join(dir, 'dns');
-    const { port } = web.address() as AddressInfo;
-    const script = `#!/bin/sh\nexec curl -sf "http://127.0.0.1:${String(port)}/$1/$2/$3"\n`;
-    writeFileSync(program, script, { mode: 0o755 });
-    // Root has it run by nobody.
-    chmodSync(dir, 0o755);
-    const world = new World(pebble, { dnsCommand: program });
+  it('proves a wildcard by the program that sets records, and takes them back', async () => {
+    const world = new World(pebble, { dnsCommand });
     const id = world.add('*.wild.example');
     world.start();
     const { names } = await world.certified(id);
@@ -328,5 +323,50 @@ describe('The certificates actor at Pebble', { skip: needs('pebble', 'openssl', 
     without.start();
     await eventually('a refusal', () => without.domain(other).status === 'failed');
     assert.match(without.domain(other).error ?? '', /acme\.dnsCommand/);
+  });
+
+  it('gets the names of apps one certificate, renews it, and revokes it for other names', async () => {
+    const world = new World(pebble, { dnsCommand });
+    const id = appsCertificateId('*.apps.example');
+    const had = () => world.store.get(tables.certificates, id);
+    world.appsWildcard = '*.apps.example';
+    world.start();
+    const first = await found('a certificate', had);
+    assert.deepEqual([first.names, first.managed], [['*.apps.example'], true]);
+    const pem = plainSecrets.open(first.key, certificateKeyContext(id));
+    assert.ok(new X509Certificate(first.chain).checkPrivateKey(createPrivateKey(pem)));
+    await eventually('word to the edge', () => world.tellings === 1);
+    assert.deepEqual([...world.store.scan(tables.certificateOrders)], []);
+    assert.deepEqual([...world.store.scan(tables.domains)], []);
+    await world.stop();
+    world.clock.aheadMs = 4 * 365 * dayMs;
+    world.start();
+    await eventually('another', () => had()?.chain !== first.chain);
+    await eventually('word of it', () => world.tellings === 2);
+    const { serialNumber } = new X509Certificate(had()?.chain ?? '');
+    await world.stop();
+    world.clock.aheadMs = 0;
+    world.appsWildcard = '*.b.example';
+    world.start();
+    await found('the next', () =>
+      world.store.get(tables.certificates, appsCertificateId('*.b.example')),
+    );
+    await eventually('the end of the one before', () => had() === undefined);
+    assert.equal(await pebble.statusOf(serialNumber), 'Revoked');
+  });
+
+  it('logs the words of an authority that certifies no names of apps, and tries later', async () => {
+    const world = new World(pebble, { dnsCommand });
+    world.appsWildcard = '*.blocked.example';
+    world.start();
+    const order = await found('a refusal', () => {
+      const one = world.store.get(tables.certificateOrders, appsCertificateId('*.blocked.example'));
+      return one?.failures === 1 && one;
+    });
+    assert.ok(order.nextTryAtMs > world.clock.now() + 4 * 60_000);
+    const told = world.logger.records.find(({ event }) => event === 'certificate_not_issued');
+    const { err, host } = told?.fields as { err: Error; host: string };
+    assert.deepEqual([told?.level, host], ['warn', '*.blocked.example']);
+    assert.match(err.message, /refused \(rejectedIdentifier\): .*blocked/);
   });
 });

@@ -3,7 +3,10 @@ import { describe, it } from 'node:test';
 import { urlsOf } from '../../../../src/actors/edge/app-urls.ts';
 import type { AppHost } from '../../../../src/store/records/records.ts';
 
-const at = { appsDomain: 'apps.test', edgePort: 3080, edgeTlsPort: null };
+const at = {
+  ...{ appsDomain: 'apps.test', edgePort: 3080, edgeTlsPort: null },
+  hasAppsCertificate: false,
+};
 const of = (hosts: AppHost[] | undefined, edge = {}): string[] =>
   urlsOf({ slug: 'shop', ...(hosts && { hosts }) }, { ...at, ...edge });
 
@@ -34,5 +37,14 @@ describe('urlsOf()', () => {
     const tls = { edgePort: 80, edgeTlsPort: 443 };
     assert.deepEqual(of(hosts, tls), ['https://shop.example', b, own]);
     assert.equal(of(hosts, { edgeTlsPort: 8443 })[0], 'https://shop.example:8443');
+  });
+
+  it('says https of its own name where one certificate serves them all', () => {
+    const hosts: AppHost[] = [{ host: 'b.example', isActive: true }];
+    const secure = { edgePort: 80, edgeTlsPort: 443, hasAppsCertificate: true };
+    assert.deepEqual(of(hosts, secure), ['http://b.example', 'https://shop.apps.test']);
+    assert.deepEqual(of(undefined, secure), ['https://shop.apps.test']);
+    const off = { ...secure, edgeTlsPort: null };
+    assert.deepEqual(of(undefined, off), ['http://shop.apps.test']);
   });
 });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 
+import { appsCertificateId } from '../../../../src/actors/edge/apps-certificate.ts';
 import {
   certificateKeyContext,
   edgeCertificates,
@@ -10,12 +11,15 @@ import { put } from '../../../../src/store/records/table.ts';
 import { tables } from '../../../../src/store/records/tables.ts';
 import { MemoryStore } from '../../../support/memory-store.ts';
 
+const certificate = (id: string): CertificateRecord => ({
+  ...{ id, names: ['shop.example', 'other.example'], chain: `chain ${id}`, issuer: 'us' },
+  ...{ key: Buffer.from(id), notBeforeMs: 0, notAfterMs: 1, managed: false },
+});
+const open = (sealed: Uint8Array, context: string): string =>
+  `${context} ${Buffer.from(sealed).toString()}`;
+
 it('serves a certificate for the verified domains that it was brought for alone', () => {
   const store = new MemoryStore();
-  const certificate = (id: string): CertificateRecord => ({
-    ...{ id, names: ['shop.example', 'other.example'], chain: `chain ${id}`, issuer: 'us' },
-    ...{ key: Buffer.from(id), notBeforeMs: 0, notAfterMs: 1, managed: false },
-  });
   const domain = (host: string, more: Partial<DomainRecord> = {}): DomainRecord => ({
     ...{ id: `dom_${host}`, appId: 'app_a', teamId: 'team_a', host, redirectTo: null },
     ...{ isPrimary: false, proof: '', verifiedAtMs: 1, status: 'active', error: null, records: [] },
@@ -31,13 +35,24 @@ it('serves a certificate for the verified domains that it was brought for alone'
       domain('claimed.example', { certificateId: 'crt_two', verifiedAtMs: null }),
     ),
   ]);
-  const open = (sealed: Uint8Array, context: string): string =>
-    `${context} ${Buffer.from(sealed).toString()}`;
-  assert.deepEqual(edgeCertificates(store, { open }), [
+  assert.deepEqual(edgeCertificates(store, { open }, null), [
     {
       names: ['shop.example'],
       chain: 'chain crt_one',
       key: `${certificateKeyContext('crt_one')} crt_one`,
     },
   ]);
+});
+
+it('serves the names of apps with their certificate as long as one is ordered for them', () => {
+  const store = new MemoryStore();
+  const id = appsCertificateId('*.apps.example');
+  assert.deepEqual(edgeCertificates(store, { open }, '*.apps.example'), []);
+  store.write([put(tables.certificates, certificate(id))]);
+  const served = { chain: `chain ${id}`, key: `${certificateKeyContext(id)} ${id}` };
+  assert.deepEqual(edgeCertificates(store, { open }, '*.apps.example'), [
+    { names: ['*.apps.example'], ...served },
+  ]);
+  assert.deepEqual(edgeCertificates(store, { open }, '*.other.example'), []);
+  assert.deepEqual(edgeCertificates(store, { open }, null), []);
 });

@@ -83,6 +83,16 @@ describe('RecordTexts', () => {
     assert.equal(write(record, { keeps: false, settings }), '2');
   });
 
+  it('forgets what was written by other settings', () => {
+    const texts = new RecordTexts();
+    const write = texts.remember((_record, run) => run.settings.appsDomain);
+    const record = Object.freeze({});
+    assert.equal(write(record, again), 'localhost');
+    const other = { ...settings, appsDomain: 'apps.example' };
+    assert.equal(write(record, { keeps: true, settings: other }), 'apps.example');
+    assert.equal(write(record, again), 'localhost');
+  });
+
   it('writes a list once that comes again with the very same records', () => {
     const texts = new RecordTexts();
     let written = 0;
