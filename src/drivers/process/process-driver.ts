@@ -55,7 +55,6 @@ export interface ProcessDriverOptions {
 /** Between two attempts to reach a runner that does not answer, and for it to greet. */
 const [retryLaterMs, greetMs] = [2_000, 5_000];
 const readBytes = 128 * 1024;
-/** Counts that are asked for are worth no long wait. */
 const trafficMs = 2000;
 
 export function createProcessDriver(options: ProcessDriverOptions): Driver {
@@ -228,8 +227,9 @@ class ProcessDriver implements Driver {
   }
 
   async traffic(): Promise<ReadonlyMap<string, AppTraffic>> {
-    const told = (await this.#reachable()) ? await this.#ask({ op: 'traffic' }, trafficMs) : null;
-    return trafficByApp(told ?? []);
+    // Connected for that alone, a runner that nobody needs would not end.
+    if (this.#link.phase !== 'connected' && !this.#isWanted()) return new Map();
+    return trafficByApp((await this.#ask({ op: 'traffic' }, trafficMs)) ?? []);
   }
 
   async forgetTraffic(app: string): Promise<void> {
