@@ -63,7 +63,7 @@ export class Http2Sessions {
     this.#sessions.add(session);
     session.once('close', () => this.#sessions.delete(session));
     session.on('error', () => undefined); // 'close' follows.
-    this.#calm(session);
+    const count = this.#calm(session);
     let underWay = 0;
     session.setTimeout(keepMs);
     session.on('timeout', () => {
@@ -72,10 +72,14 @@ export class Http2Sessions {
     });
     session.on('stream', (stream, headers, flags) => {
       if (underWay++ === 0) session.setTimeout(silenceMs);
-      stream.once('close', () => {
+      // Each listener of a stream costs Node some microseconds: there are as few as can be.
+      stream.on('error', ignore); // 'close' follows.
+      stream.on('aborted', count);
+      const over = this.#begin(stream, socket, origin, headers, flags);
+      stream.on('close', () => {
         if (--underWay === 0) session.setTimeout(keepMs);
+        over();
       });
-      this.#begin(stream, socket, origin, headers, flags);
     });
   }
 
@@ -88,22 +92,27 @@ export class Http2Sessions {
     for (const session of this.#sessions) session.destroy();
   }
 
+  /** The returned function says that the stream is closed. */
   #begin(
     stream: ServerHttp2Stream,
     socket: TLSSocket,
     origin: Origin,
     headers: IncomingHttpHeaders,
     flags: number,
-  ): void {
-    stream.on('error', () => undefined); // 'close' follows.
+  ): () => void {
     const head = readHead(headers, (flags & endStreamFlag) !== 0);
     if (head === undefined) {
       stream.close(protocolError);
-      return;
+      return ignore;
     }
-    stream.once('close', this.#host.begun(socket));
+    const ended = this.#host.begun(socket);
     const expectsContinue = headers.expect?.toLowerCase() === '100-continue' && head.body !== 0;
-    this.#host.visit(new Http2Visit(stream, origin, head, expectsContinue));
+    const visit = new Http2Visit(stream, origin, head, expectsContinue);
+    this.#host.visit(visit);
+    return () => {
+      ended();
+      visit.closed();
+    };
   }
 
   #end(session: ServerHttp2Session): void {
@@ -111,7 +120,8 @@ export class Http2Sessions {
     session.destroy(new Error('Cannot go on: it asks too much of others'), enhanceYourCalm);
   }
 
-  #calm(session: ServerHttp2Session): void {
+  /** The returned function counts one more thing that costs nothing. */
+  #calm(session: ServerHttp2Session): () => void {
     let [room, atMs] = [calmMax, this.#clock.now()];
     const count = (): void => {
       const nowMs = this.#clock.now();
@@ -121,8 +131,10 @@ export class Http2Sessions {
     };
     session.on('ping', count);
     session.on('remoteSettings', count);
-    session.on('stream', (stream: ServerHttp2Stream) => {
-      stream.once('aborted', count);
-    });
+    return count;
   }
+}
+
+function ignore(): void {
+  // There is nothing to be done.
 }

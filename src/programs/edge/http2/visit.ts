@@ -39,6 +39,8 @@ export class Http2Visit implements Visit {
   readonly #expectsContinue: boolean;
   #events: VisitEvents | undefined;
   #trailers = '';
+  #hasTrailers = false;
+  #awaitsDrain = false;
   #isDropped = false;
 
   constructor(
@@ -52,8 +54,6 @@ export class Http2Visit implements Visit {
     this.head = head;
     this.#expectsContinue = expectsContinue;
     this.#outlet = new Outlet(stream);
-    stream.on('drain', () => this.#events?.drained());
-    stream.once('close', () => this.#gone());
   }
 
   get holdsBytes(): boolean {
@@ -101,12 +101,12 @@ export class Http2Visit implements Visit {
   }
 
   answer({ status, fields, body, trailer }: AnswerHead): void {
-    const headers = headersOf(fields);
-    headers[':status'] = status;
-    if (typeof body === 'number' && status !== 204) headers['content-length'] = body;
-    if (body === 'chunked' && trailer !== '') headers['trailer'] = trailer;
+    const list = listOf(status, fields);
+    if (typeof body === 'number' && status !== 204) list.push('content-length', String(body));
+    const hasTrailers = body === 'chunked' && trailer !== '';
+    if (hasTrailers) list.push('trailer', trailer);
     const endStream = status === 204 || status === 304 || this.head.method === 'HEAD';
-    this.#respond(headers, endStream, body === 'chunked' && trailer !== '');
+    this.#respond(list, endStream, hasTrailers);
   }
 
   bytes(bytes: Buffer, from: number, to: number): void {
@@ -114,7 +114,10 @@ export class Http2Visit implements Visit {
   }
 
   flush(): boolean {
-    return !this.#stream.writable || this.#outlet.flush();
+    if (!this.#stream.writable || this.#outlet.flush()) return true;
+    if (!this.#awaitsDrain) this.#stream.once('drain', () => this.#drained());
+    this.#awaitsDrain = true;
+    return false;
   }
 
   end(trailers: string): void {
@@ -122,7 +125,10 @@ export class Http2Visit implements Visit {
     this.#events = undefined;
     if (!stream.writable) return;
     this.#outlet.flush();
-    stream.once('wantTrailers', () => this.#trying(() => stream.sendTrailers(headersOf(trailers))));
+    if (this.#hasTrailers)
+      stream.once('wantTrailers', () =>
+        this.#trying(() => stream.sendTrailers(headersOf(trailers))),
+      );
     stream.end();
     this.#leaveRest();
   }
@@ -131,11 +137,9 @@ export class Http2Visit implements Visit {
     this.#events = undefined;
     const text = noticeText(this.head, notice, true);
     const end = text.indexOf('\r\n\r\n');
-    const headers = headersOf(text.slice(text.indexOf('\r\n') + 2, end + 2));
-    delete headers['connection'];
-    headers[':status'] = notice.status;
+    const fields = text.slice(text.indexOf('\r\n') + 2, end + 2);
     const body = text.slice(end + 4);
-    this.#respond(headers, body === '', false);
+    this.#respond(listOf(notice.status, fields), body === '', false);
     if (body !== '' && this.#stream.writable) this.#stream.end(body, 'latin1');
     this.#leaveRest();
   }
@@ -146,9 +150,22 @@ export class Http2Visit implements Visit {
     this.#stream.destroy(new Error('Cannot go on: the answer is not whole'));
   }
 
-  #respond(headers: OutgoingHttpHeaders, endStream: boolean, waitForTrailers: boolean): void {
+  /** The stream is closed. */
+  closed(): void {
+    const events = this.#events;
+    this.#events = undefined;
+    events?.gone();
+  }
+
+  #respond(list: readonly string[], endStream: boolean, waitForTrailers: boolean): void {
+    this.#hasTrailers = waitForTrailers;
     if (this.#stream.destroyed) return;
-    this.#trying(() => this.#stream.respond(headers, { endStream, waitForTrailers }));
+    this.#trying(() => this.#stream.respond(list, { endStream, waitForTrailers }));
+  }
+
+  #drained(): void {
+    this.#awaitsDrain = false;
+    this.#events?.drained();
   }
 
   /** What HTTP/1.1 allows of fields is not all that HTTP/2 takes. */
@@ -163,14 +180,22 @@ export class Http2Visit implements Visit {
   /** The rest of a body is read and dropped: its flow control would keep the stream open. */
   #leaveRest(): void {
     this.#isDropped = true;
-    this.#stream.resume();
+    // Where none can come Node does it at the end. Before, it would destroy the stream while its answer is sent, and
+    // make an error of each.
+    if (this.head.body !== 0) this.#stream.resume();
   }
+}
 
-  #gone(): void {
-    const events = this.#events;
-    this.#events = undefined;
-    events?.gone();
+/** Of a head: names and values in turn. `lines`: each with its end. */
+function listOf(status: number, lines: string): string[] {
+  const list = [':status', String(status)];
+  let end: number;
+  for (let at = 0; (end = lines.indexOf('\r\n', at)) !== -1; at = end + 2) {
+    const colon = lines.indexOf(':', at);
+    const name = lines.slice(at, colon).toLowerCase();
+    if (name !== 'connection') list.push(name, lines.slice(colon + 1, end).trim());
   }
+  return list;
 }
 
 /** `lines`: each with its end. */
