@@ -106,12 +106,18 @@ export class Bench {
     }
   }
 
-  /** Starts a program of the bench that prints one JSON line `{"port": …}` once it listens. */
-  async startServer(file: string, args: readonly string[] = []): Promise<Server> {
+  /**
+   * Starts a program of the bench that prints one JSON line `{"port": …}` once it listens. What else it prints there
+   * is told, too: so is `pid`, where another process than its own is the one that serves.
+   */
+  async startServer<More = unknown>(
+    file: string,
+    args: readonly string[] = [],
+  ): Promise<Server & More> {
     const program = { ...this.#program(home, file, args), cpus: this.#affinity?.servers ?? null };
     const [{ pid }, line] = await this.#processes.serve(program, (text) => text.startsWith('{'));
-    const { port } = JSON.parse(line) as { port: number };
-    return { port, url: `http://127.0.0.1:${port}`, pid };
+    const said = JSON.parse(line) as { port: number } & More;
+    return { url: `http://127.0.0.1:${said.port}`, pid, ...said };
   }
 
   /** Starts Gangway, on an empty data directory where `env` names none, and sets it up. */

@@ -73,26 +73,42 @@ export async function inTurn<Of extends Contenders>(
   contenders: Of,
   options: ContestOptions = {},
 ): Promise<Results<Of>> {
-  const { connections = 50, seconds = 1, warmUpSeconds = bench.pick(1, 0) } = options;
+  const { connections = 50 } = options;
+  const load = async (contender: Contender, seconds: number): Promise<HttpResult> => {
+    const { server, request } = contender;
+    const { bytes, body } = await asked(contender);
+    const size = { answerBytes: bytes, headBytes: bytes - body.length };
+    const result = await checkedMeanwhile(
+      contender,
+      httpLoad(bench, server, { ...size, ...request, connections, seconds }),
+    );
+    await asked(contender);
+    return result;
+  };
+  return await loadInTurn(bench, contenders, { ...options, ask: asked, load });
+}
+
+/** How contenders are asked once, and loaded. */
+export interface Loading<One> extends ContestOptions {
+  ask: (one: One) => Promise<unknown>;
+  load: (one: One, seconds: number) => Promise<HttpResult>;
+}
+
+/** The same with any load. */
+export async function loadInTurn<One extends { server: Server }, Of extends Record<string, One>>(
+  bench: Bench,
+  contenders: Of,
+  loading: Loading<One>,
+): Promise<{ [Name in keyof Of]: HttpResult[] }> {
+  const { ask: askOnce, load, seconds = 1, warmUpSeconds = bench.pick(1, 0) } = loading;
   const all = Object.entries(contenders).map(([name, contender]) => ({
     name,
     contender,
     results: [] as HttpResult[],
   }));
   const running = all.filter(({ name, contender }) => isLoaded(bench, name, contender));
-  const load = async (contender: Contender, s: number): Promise<HttpResult> => {
-    const { server, request } = contender;
-    const { bytes, body } = await asked(contender);
-    const size = { answerBytes: bytes, headBytes: bytes - body.length };
-    const result = await checkedMeanwhile(
-      contender,
-      httpLoad(bench, server, { ...size, ...request, connections, seconds: s }),
-    );
-    await asked(contender);
-    return result;
-  };
   for (const one of all) {
-    if (!bench.oursOnly && !running.includes(one)) await asked(one.contender);
+    if (!bench.oursOnly && !running.includes(one)) await askOnce(one.contender);
   }
   for (const { contender } of running) {
     if (warmUpSeconds > 0) await load(contender, warmUpSeconds);
@@ -103,11 +119,11 @@ export async function inTurn<Of extends Contenders>(
     }
   });
   const named = all.map(({ name, results }) => [name, results] as const);
-  return Object.fromEntries(named) as Results<Of>;
+  return Object.fromEntries(named) as { [Name in keyof Of]: HttpResult[] };
 }
 
 /** Whether it is put under load. `ours` may be a part of Gangway in a program of the bench. */
-export function isLoaded(bench: Bench, name: string, { server }: Contender): boolean {
+export function isLoaded(bench: Bench, name: string, { server }: { server: Server }): boolean {
   if (bench.isOurs(server)) return true;
   return !bench.oursOnly && (name === 'ours' || !bench.quick);
 }

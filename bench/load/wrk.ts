@@ -12,6 +12,9 @@ export async function wrk(bench: Bench, server: Server, load: HttpLoad): Promise
     '-t1',
     `-c${load.connections}`,
     `-d${load.seconds}s`,
+    // Its own 2 s are over before some answers where thousands ask at once.
+    '--timeout',
+    '20s',
     '-s',
     script,
     server.url + load.path,

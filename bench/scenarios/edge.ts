@@ -1,64 +1,200 @@
 /** Requests through the edge, against nginx, HAProxy and Caddy with one thread each, in front of the same app. */
-import { spawnSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import type { Bench, Scenario, Server } from '../harness.ts';
-import type { Goal, Row } from '../model.ts';
-import { type Contender, type HttpGoals, httpRows, inTurn, sameBytes } from '../rounds.ts';
+import { largeAnswer, smallAnswer, uploadAnswer } from '../edge/answers.ts';
+import { openPlace, type Place, type Proxy } from '../edge/place.ts';
+import type { Bench, Scenario } from '../harness.ts';
+import type { HttpResult } from '../load/http.ts';
+import type { Talk } from '../load/talk.ts';
+import { type Goal, type Row, row } from '../model.ts';
+import { usageOf } from '../processes.ts';
+import {
+  type Contender,
+  type ContestOptions,
+  type HttpGoals,
+  httpRows,
+  inTurn,
+  latencyRow,
+  loadInTurn,
+  type Request,
+  sameBytes,
+} from '../rounds.ts';
+import { median } from '../stats.ts';
 
-const goalsOf: Readonly<Record<string, HttpGoals>> = {
-  '5 bytes': {
-    cpu: [
-      { against: 'nginx', ratio: 1.67 },
-      { against: 'caddy', ratio: 1 },
-    ],
-  },
-  '100 kB': { throughput: [{ against: 'nginx', ratio: 0.8 }] },
-};
-const sizes: Readonly<Record<string, number>> = { '5 bytes': 5, '100 kB': 100_000 };
+type Contenders = Readonly<Record<string, Contender>> & { ours: Contender };
+type Results = Readonly<Record<string, HttpResult[]>> & { ours: HttpResult[] };
+
+/** CPU of a request is the more, the less is done in a second of it: 0.6 and 0.5 of nginx. */
+const [smallMax, http2Max] = [1 / 0.6, 2];
+const largeMin = 0.8;
+const waitMax = 2;
+const [restMiB, afterMiB] = [110, 200];
+const uploadBytes = 10 * 2 ** 20;
 
 export const scenario: Scenario = {
   title: 'the edge in front of an app, against other proxies with one thread',
   async run(bench) {
     // It is nothing of a whole Gangway, which is what is held against itself.
     if (bench.oursOnly) return [];
-    const rows: Row[] = [];
-    for (const [group, bytes] of Object.entries(sizes))
-      rows.push(...(await sized(bench, group, bytes)));
-    return rows;
+    const place = await openPlace(bench);
+    const atRest = await memoryOf(bench, place);
+    return [
+      ...(await small(bench, place)),
+      ...(await large(bench, place)),
+      ...(await upload(bench, place)),
+      ...(await crowd(bench, place)),
+      ...(await echo(bench, place)),
+      ...(await secure(bench, place)),
+      memoryRow('at rest', atRest, restMiB),
+      memoryRow('behind all of it', await memoryOf(bench, place), afterMiB),
+    ];
   },
 };
 
-async function sized(bench: Bench, group: string, bytes: number): Promise<Row[]> {
-  const answer = Buffer.alloc(bytes, 'a');
-  const file = join(bench.tempDir(), 'answer');
-  writeFileSync(file, answer);
-  const app = await bench.startServer('bench/bare/reply.ts', [file, 'text/plain']);
-  const before = async (script: string, ...name: string[]): Promise<Contender> => {
-    const args = [...name, String(app.port), bench.tempDir()];
-    const server = await bench.startServer(`bench/bare/${script}.ts`, args);
-    return { server: served(server), request: { path: '/' }, check: sameBytes(answer) };
-  };
-  const contenders: Record<string, Contender> & { ours: Contender } = {
-    ours: await before('edge'),
-  };
-  for (const name of ['nginx', 'haproxy', 'caddy'])
-    if (isInstalled(name)) contenders[name] = await before('peer-proxy', name);
-  const results = await inTurn(bench, contenders);
-  const among = (goals: readonly Goal[] = []): Goal[] =>
-    goals.filter((goal) => 'against' in goal && goal.against in contenders);
-  const { cpu, throughput } = goalsOf[group] ?? {};
-  const goals = { cpu: among(cpu), throughput: among(throughput) };
-  return httpRows(group, results, goals);
+async function small(bench: Bench, place: Place): Promise<Row[]> {
+  const contenders = asking(place, { path: '/small' }, smallAnswer);
+  const group = `${smallAnswer.length} bytes`;
+  const results: Results = await inTurn(bench, contenders);
+  const cpu = [
+    { against: 'nginx', ratio: smallMax },
+    { against: 'caddy', ratio: 1 },
+  ];
+  const least = Object.hasOwn(results, 'nginx') && !bench.quick ? 'nginx' : 'ours';
+  const perSecond = Math.round(median(reqsPerS(results[least] ?? [])) / 2);
+  const goals = among(place, [{ against: 'nginx', ratio: waitMax }]);
+  return [
+    ...httpRows(group, results, goalsAmong(place, { cpu })),
+    await latencyRow(bench, `${group}, half of what ${least} can`, contenders, {
+      perSecond,
+      goals,
+    }),
+  ];
 }
 
-function isInstalled(program: string): boolean {
-  return spawnSync(program, ['-v']).error === undefined;
+async function large(bench: Bench, place: Place): Promise<Row[]> {
+  const contenders = asking(place, { path: '/large' }, largeAnswer);
+  return await contest(bench, place, '100 kB', contenders, largeGoals);
 }
 
-/** By the process that serves: the first child of the one that started it. */
-function served(server: Server): Server {
-  const pid = String(server.pid);
-  const [child] = readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1').split(' ');
-  return { ...server, pid: Number(child) };
+const largeGoals: HttpGoals = { throughput: [{ against: 'nginx', ratio: largeMin }] };
+
+async function upload(bench: Bench, place: Place): Promise<Row[]> {
+  const request: Request = {
+    path: '/upload',
+    method: 'POST',
+    bodies: ['a'.repeat(uploadBytes)],
+  };
+  const contenders = asking(place, request, Buffer.from(uploadAnswer(uploadBytes)));
+  const group = 'upload of 10 MiB, 8 connections';
+  return await contest(bench, place, group, contenders, largeGoals, { connections: 8, seconds: 2 });
+}
+
+async function crowd(bench: Bench, place: Place): Promise<Row[]> {
+  const connections = bench.pick(2000, 200);
+  const contenders = asking(place, { path: '/small' }, smallAnswer);
+  const group = `${smallAnswer.length} bytes, ${connections.toLocaleString('en')} connections`;
+  // They come in at a pace, which is not what is asked here.
+  const options = { connections, seconds: bench.pick(3, 1) };
+  return await contest(bench, place, group, contenders, {}, options);
+}
+
+async function echo(bench: Bench, place: Place): Promise<Row[]> {
+  const text = 'a message that comes back as it is '.padEnd(64, '.');
+  const says = { speaks: 'websocket', path: '/echo', text, connections: 50, atOnce: 1 } as const;
+  return await talked(bench, place, 'WebSocket, 64 bytes there and back', says);
+}
+
+async function secure(bench: Bench, place: Place): Promise<Row[]> {
+  const asks = { path: '/small', text: smallAnswer.toString() };
+  const each = { ...asks, speaks: 'https', connections: 50, atOnce: 1 } as const;
+  const many = { ...asks, speaks: 'http2', connections: 10, atOnce: 5 } as const;
+  const goals = { cpu: [{ against: 'nginx', ratio: http2Max }] };
+  return [
+    ...(await talked(bench, place, 'HTTPS with HTTP/1.1, 5 bytes', each)),
+    ...(await talked(bench, place, 'HTTPS with HTTP/2, 5 bytes, 10 x 5 streams', many, goals)),
+  ];
+}
+
+function asking({ proxies }: Place, request: Request, answer: Buffer): Contenders {
+  const all = Object.entries(proxies).map(([name, server]): [string, Contender] => [
+    name,
+    { server, request, check: sameBytes(answer) },
+  ]);
+  return Object.fromEntries(all) as Contenders;
+}
+
+async function contest(
+  bench: Bench,
+  place: Place,
+  group: string,
+  contenders: Contenders,
+  goals: HttpGoals,
+  options: ContestOptions = {},
+): Promise<Row[]> {
+  const results = await inTurn(bench, contenders, {
+    ...options,
+    seconds: bench.pick(options.seconds ?? 1, 1),
+  });
+  return httpRows(group, results, goalsAmong(place, goals));
+}
+
+type Says = Omit<Talk, 'port' | 'pid' | 'ca' | 'seconds'>;
+
+/** By a load of our own, which judges each answer. */
+async function talked(
+  bench: Bench,
+  { proxies, certificate: ca }: Place,
+  group: string,
+  says: Says,
+  goals: HttpGoals = {},
+): Promise<Row[]> {
+  const load = ({ server }: { server: Proxy }, seconds: number): Promise<HttpResult> => {
+    const port = says.speaks === 'websocket' ? server.port : server.tlsPort;
+    const talk: Talk = { ...says, port, pid: server.pid, ca, seconds };
+    return bench.load('bench/load/talk.ts', talk);
+  };
+  const servers = Object.entries(proxies).map(([name, server]) => [name, { server }]);
+  const contenders = Object.fromEntries(servers) as Record<string, { server: Proxy }>;
+  const results = await loadInTurn(bench, contenders, {
+    ask: (one) => load(one, 0.01),
+    load,
+    seconds: bench.pick(1, 0.2),
+  });
+  return httpRows(group, results as Results, goalsAmong({ proxies }, goals));
+}
+
+function goalsAmong(place: Pick<Place, 'proxies'>, goals: HttpGoals): HttpGoals {
+  return {
+    cpu: among(place, goals.cpu),
+    throughput: among(place, goals.throughput),
+  };
+}
+
+/** Those that are held against somebody who is here. */
+function among({ proxies }: Pick<Place, 'proxies'>, goals: readonly Goal[] = []): Goal[] {
+  return goals.filter((goal) => 'value' in goal || Object.hasOwn(proxies, goal.against));
+}
+
+function reqsPerS(results: readonly HttpResult[]): number[] {
+  return results.map(({ requestsPerS }) => requestsPerS);
+}
+
+/** Of each proxy, with what is there for it besides. */
+async function memoryOf(bench: Bench, { proxies }: Place): Promise<Record<string, number[]>> {
+  await new Promise((resolve) => setTimeout(resolve, bench.pick(3000, 200)));
+  const all = Object.entries(proxies).map(([name, { pid, besides }]) => {
+    const bytes = [pid, ...besides].map((one) => usageOf(one).rssBytes);
+    return [name, [bytes.reduce((sum, one) => sum + one, 0) / 2 ** 20]];
+  });
+  return Object.fromEntries(all) as Record<string, number[]>;
+}
+
+function memoryRow(what: string, mib: Record<string, number[]>, goalMiB: number): Row {
+  return row({
+    group: 'memory',
+    what,
+    unit: 'MiB',
+    better: 'lower',
+    rounds: { ours: [], ...mib },
+    goals: [{ value: goalMiB }],
+    note: 'RSS; ours is the edge and the runner together',
+  });
 }
