@@ -338,6 +338,10 @@ describe('The certificates actor at Pebble', { skip: needs('pebble', 'openssl', 
     await eventually('word to the edge', () => world.tellings === 1);
     assert.deepEqual([...world.store.scan(tables.certificateOrders)], []);
     assert.deepEqual([...world.store.scan(tables.domains)], []);
+    const beside = world.add('beside.example');
+    world.sweep();
+    await world.certified(beside);
+    assert.equal(had()?.chain, first.chain, 'no domain has it, and yet it is left alone');
     await world.stop();
     world.clock.aheadMs = 4 * 365 * dayMs;
     world.start();
