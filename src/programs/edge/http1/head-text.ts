@@ -9,6 +9,7 @@ const bytesMax = 32 * 1024;
 /** Most heads are smaller. */
 const firstLook = 2048;
 const emptyLine = '\r\n\r\n';
+const cr = 13;
 
 export type HeadState = 'partial' | 'whole' | 'too-long' | 'malformed';
 
@@ -17,6 +18,7 @@ export class HeadText {
   text = '';
   state: HeadState = 'partial';
   readonly #firstLine: RegExp;
+  #hasFirstLine = false;
 
   /** `firstLine`: what that has to be, with its end. */
   constructor(firstLine: RegExp) {
@@ -26,14 +28,16 @@ export class HeadText {
   clear(): void {
     this.text = '';
     this.state = 'partial';
+    this.#hasFirstLine = false;
   }
 
   /** Reads on from `at`, and returns how far: to the end of the head, or of what is there. */
   read(bytes: Buffer, at: number, end: number): number {
     let next = at;
+    const before = this.text.length;
     while (next < end && this.state === 'partial')
       next = this.#look(bytes, next, Math.min(end, next + firstLook));
-    if (this.state === 'partial' && !this.#mayBecomeOne()) this.state = 'malformed';
+    if (this.state === 'partial' && !this.#mayBecomeOne(before)) this.state = 'malformed';
     return next;
   }
 
@@ -49,8 +53,13 @@ export class HeadText {
     return at + length - before;
   }
 
-  #mayBecomeOne(): boolean {
-    if (/(?:^|[^\r])\n/.test(this.text)) return false;
-    return !this.text.includes('\r\n') || this.#firstLine.test(this.text);
+  /** By the lines that end behind `from`. */
+  #mayBecomeOne(from: number): boolean {
+    for (let lf = this.text.indexOf('\n', from); lf !== -1; lf = this.text.indexOf('\n', lf + 1)) {
+      if (this.text.charCodeAt(lf - 1) !== cr) return false;
+      this.#hasFirstLine ||= this.#firstLine.test(this.text);
+      if (!this.#hasFirstLine) return false;
+    }
+    return true;
   }
 }
