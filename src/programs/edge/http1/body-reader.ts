@@ -24,6 +24,11 @@ const trailerReader = new FieldReader(
   true,
 );
 
+/** What of the trailers passes on: lines, each with its end. `text`: up to the empty line. Undefined: malformed. */
+export function passedTrailers(text: string): string | undefined {
+  return trailerReader.read(text, 0)?.passed;
+}
+
 type State =
   | 'size'
   | 'extension'
@@ -139,9 +144,9 @@ export class BodyReader {
     const text = this.trailers;
     if (byte !== lf || !(text === '\r\n' || text.endsWith('\r\n\r\n')))
       return text.length < trailersMax ? 'trailers' : 'malformed';
-    const fields = trailerReader.read(text, 0);
-    this.trailers = fields?.passed ?? '';
-    return fields === undefined ? 'malformed' : 'whole';
+    const passed = passedTrailers(text);
+    this.trailers = passed ?? '';
+    return passed === undefined ? 'malformed' : 'whole';
   }
 }
 

@@ -5,6 +5,7 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 
 import type { AnswerHead } from '../http1/answer-head.ts';
+import { passedTrailers } from '../http1/body-reader.ts';
 import { Outlet } from '../http1/outlet.ts';
 import { readRequestHead, type RequestHead } from '../http1/request-head.ts';
 import { type Notice, noticeText } from '../pages.ts';
@@ -12,6 +13,13 @@ import type { Origin, Visit, VisitEvents } from '../visit.ts';
 
 /** RST_STREAM codes of RFC 9113, 7. */
 const internalError = 2;
+/** Of answers: Node refuses to send these more than once. Joined they mean the same (RFC 9110, 5.2). */
+const sentOnce: ReadonlySet<string> = new Set([
+  ...['access-control-allow-credentials', 'access-control-max-age', 'age', 'content-encoding'],
+  ...['content-language', 'content-location', 'content-md5', 'content-range', 'content-type'],
+  ...['date', 'etag', 'expires', 'last-modified', 'location', 'retry-after', 'tk'],
+  'x-content-type-options',
+]);
 
 /** Undefined: it can be no request. `endsHere`: nothing follows its head. */
 export function readHead(headers: IncomingHttpHeaders, endsHere: boolean): RequestHead | undefined {
@@ -54,6 +62,8 @@ export class Http2Visit implements Visit {
     this.head = head;
     this.#expectsContinue = expectsContinue;
     this.#outlet = new Outlet(stream);
+    // They may be here before the body is taken.
+    if (head.body === 'chunked') stream.once('trailers', (trailers) => this.#take(trailers));
   }
 
   get holdsBytes(): boolean {
@@ -72,10 +82,6 @@ export class Http2Visit implements Visit {
       this.#events?.bodyBytes(bytes, 0, bytes.length);
       this.#events?.bodyFlush();
     });
-    stream.once(
-      'trailers',
-      (trailers: IncomingHttpHeaders) => (this.#trailers = linesOf(trailers)),
-    );
     stream.once('end', () => {
       // Of one that was broken off, too; what it lacks must not look whole.
       if (!this.#isDropped && !stream.aborted) this.#events?.bodyEnd(this.#trailers);
@@ -163,6 +169,10 @@ export class Http2Visit implements Visit {
     this.#trying(() => this.#stream.respond(list, { endStream, waitForTrailers }));
   }
 
+  #take(trailers: IncomingHttpHeaders): void {
+    this.#trailers = passedTrailers(`${linesOf(trailers)}\r\n`) ?? '';
+  }
+
   #drained(): void {
     this.#awaitsDrain = false;
     this.#events?.drained();
@@ -193,9 +203,16 @@ function listOf(status: number, lines: string): string[] {
   for (let at = 0; (end = lines.indexOf('\r\n', at)) !== -1; at = end + 2) {
     const colon = lines.indexOf(':', at);
     const name = lines.slice(at, colon).toLowerCase();
-    if (name !== 'connection') list.push(name, lines.slice(colon + 1, end).trim());
+    if (name !== 'connection') add(list, name, lines.slice(colon + 1, end).trim());
   }
   return list;
+}
+
+function add(list: string[], name: string, value: string): void {
+  let known = sentOnce.has(name) ? 0 : list.length;
+  while (known < list.length && list[known] !== name) known += 2;
+  if (known < list.length) list[known + 1] = `${String(list[known + 1])}, ${value}`;
+  else list.push(name, value);
 }
 
 /** `lines`: each with its end. */
@@ -207,8 +224,9 @@ function headersOf(lines: string): OutgoingHttpHeaders {
     const name = line.slice(0, colon).toLowerCase();
     const value = line.slice(colon + 1).trim();
     const known = headers[name];
-    headers[name] =
-      known === undefined ? value : [...(Array.isArray(known) ? known : [known]), value];
+    if (known === undefined) headers[name] = value;
+    else if (sentOnce.has(name)) headers[name] = `${String(known)}, ${value}`;
+    else headers[name] = [...(Array.isArray(known) ? known : [known]), value];
   }
   return headers;
 }

@@ -95,6 +95,32 @@ describe('Http2Sessions', { skip: needs('openssl') }, () => {
     assert.deepEqual([answer.body, answer.trailers['x-sum']], ['body', 'seven']);
   });
 
+  it('brings an app no trailers that would say what the head has to', async () => {
+    await serve((req, res) => {
+      req.resume().on('end', () => res.end(JSON.stringify(req.trailers)));
+    });
+    // There is no connection to the app yet: they are here before the body is taken.
+    const stream = open({ ':method': 'POST' }, { waitForTrailers: true });
+    const forbidden = { 'x-forwarded-for': '1.2.3.4', cookie: 'a=b', authorization: 'x', a_b: 'c' };
+    stream.once('wantTrailers', () => stream.sendTrailers({ ...forbidden, 'x-sum': 'seven' }));
+    stream.end('body');
+    assert.equal((await answerOf(stream)).body, '{"x-sum":"seven"}');
+  });
+
+  it('passes on what an app says twice', async () => {
+    await serve((_req, res) => {
+      res.setHeader('x-content-type-options', ['nosniff', 'nosniff']);
+      res.setHeader('content-encoding', ['br', 'gzip']);
+      res.setHeader('www-authenticate', ['Basic', 'Digest']);
+      res.end('here');
+    });
+    const { status, headers, body } = await ask();
+    assert.deepEqual([status, body], [200, 'here']);
+    assert.equal(headers['x-content-type-options'], 'nosniff, nosniff');
+    assert.equal(headers['content-encoding'], 'br, gzip');
+    assert.equal(headers['www-authenticate'], 'Basic, Digest');
+  });
+
   it('reads no faster than the other side takes', async () => {
     let written = 0;
     await serve((_req, res) => {
