@@ -1,36 +1,29 @@
 /** Frames that cost a client nothing and a server much, over one connection. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import tls from 'node:tls';
 import { after, before, describe, it } from 'node:test';
 
 import { CertificateAuthority } from '../support/certificate-authority.ts';
 import { EdgePlace } from '../support/edge-place.ts';
+import {
+  endHeaders,
+  endStream,
+  fieldBlock,
+  frame,
+  preface,
+  RawHttp2,
+  types,
+} from '../support/http2-frames.ts';
 import { needs } from '../support/programs.ts';
 import { recordingLogger } from '../support/silent-logger.ts';
 
-const [data, headers, rst, settings, ping, goaway, continuation] = [0, 1, 3, 4, 6, 7, 9];
-const [endStream, endHeaders] = [1, 4];
-
-function frame(type: number, flags: number, stream: number, payload = Buffer.alloc(0)): Buffer {
-  const head = Buffer.alloc(9);
-  head.writeUIntBE(payload.length, 0, 3);
-  head[3] = type;
-  head[4] = flags;
-  head.writeUInt32BE(stream, 5);
-  return Buffer.concat([head, payload]);
-}
-
-/** HPACK: GET https / by the static table, and the authority as a literal. */
 const host = 'a.localhost';
-const block = Buffer.concat([
-  Buffer.from([0x82, 0x87, 0x84, 0x01, host.length]),
-  Buffer.from(host, 'latin1'),
-]);
-const preface = Buffer.concat([
-  Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1'),
-  frame(settings, 0, 0),
-]);
+const head = fieldBlock(
+  [':method', 'GET'],
+  [':scheme', 'https'],
+  [':path', '/'],
+  [':authority', host],
+);
 
 describe('floods of HTTP/2', { skip: needs('openssl') }, () => {
   let authority: CertificateAuthority;
@@ -59,26 +52,16 @@ describe('floods of HTTP/2', { skip: needs('openssl') }, () => {
    * kernel resets a connection that is closed with something unread.
    */
   const flood = async (next: (turn: number) => Buffer, turnsMax = 2000): Promise<number> => {
-    const at = { host: '127.0.0.1', port: place.tlsPort, servername: host, ca: authority.root };
-    const socket = tls.connect({ ...at, ALPNProtocols: ['h2'] });
-    let received = Buffer.alloc(0);
-    socket.on('data', (bytes: Buffer) => (received = Buffer.concat([received, bytes])));
-    socket.on('error', () => undefined);
+    const raw = await RawHttp2.open(place.tlsPort, host, authority.root);
+    const { socket } = raw;
     const closed = once(socket, 'close');
-    await once(socket, 'secureConnect');
-    socket.write(preface);
+    raw.write(preface);
     for (let turn = 0; turn < turnsMax && socket.writable; turn++) {
-      if (!socket.write(next(turn))) await Promise.race([once(socket, 'drain'), closed]);
+      if (!raw.write(next(turn))) await Promise.race([once(socket, 'drain'), closed]);
       if (turn % 50 === 0) await new Promise(setImmediate);
     }
     await closed;
-    return goawayCode(received);
-  };
-  const goawayCode = (bytes: Buffer): number => {
-    let code = -1;
-    for (let at = 0; at + 9 <= bytes.length; at += 9 + bytes.readUIntBE(at, 3))
-      if (bytes[at + 3] === goaway) code = bytes.readUInt32BE(at + 13);
-    return code;
+    return raw.goawayCode ?? -1;
   };
   const isWell = async (): Promise<void> => {
     const answer = await place.askTls({ ca: authority.root, servername: host });
@@ -100,8 +83,8 @@ describe('floods of HTTP/2', { skip: needs('openssl') }, () => {
       const stream = turn * 2 + 1;
       const cancel = Buffer.from([0, 0, 0, 8]);
       return Buffer.concat([
-        frame(headers, endStream | endHeaders, stream, block),
-        frame(rst, 0, stream, cancel),
+        frame(types.headers, endStream | endHeaders, stream, head),
+        frame(types.rst, 0, stream, cancel),
       ]);
     });
     assert.ok(asked < 600, String(asked));
@@ -109,21 +92,23 @@ describe('floods of HTTP/2', { skip: needs('openssl') }, () => {
   });
 
   it('of CONTINUATION frames end the connection', async () => {
-    const more = frame(continuation, 0, 1, Buffer.from([0x00, 1, 0x61, 1, 0x62]));
-    const code = await flood((turn) => (turn === 0 ? frame(headers, 0, 1, block) : more));
+    const more = frame(types.continuation, 0, 1, Buffer.from([0x00, 1, 0x61, 1, 0x62]));
+    const code = await flood((turn) => (turn === 0 ? frame(types.headers, 0, 1, head) : more));
     assert.notEqual(code, 0);
     await isWell();
   });
 
   it('of PING and of SETTINGS frames end with ENHANCE_YOUR_CALM', async () => {
-    await isCalmed(() => frame(ping, 0, 0, Buffer.alloc(8)));
-    await isCalmed(() => frame(settings, 0, 0));
+    await isCalmed(() => frame(types.ping, 0, 0, Buffer.alloc(8)));
+    await isCalmed(() => frame(types.settings, 0, 0));
     await isWell();
   });
 
   it('of empty DATA frames end the connection', async () => {
-    const empty = frame(data, 0, 1);
-    const code = await flood((turn) => (turn === 0 ? frame(headers, endHeaders, 1, block) : empty));
+    const empty = frame(types.data, 0, 1);
+    const code = await flood((turn) =>
+      turn === 0 ? frame(types.headers, endHeaders, 1, head) : empty,
+    );
     assert.notEqual(code, 0);
     await isWell();
   });
