@@ -2,9 +2,10 @@
 declare module 'ws' {
   import type { EventEmitter } from 'node:events';
   import type { IncomingMessage, Server } from 'node:http';
+  import type { ConnectionOptions } from 'node:tls';
 
   export class WebSocket extends EventEmitter {
-    constructor(url: string, options?: { headers?: Record<string, string> });
+    constructor(url: string, options?: ConnectionOptions & { headers?: Record<string, string> });
     send(data: string | Uint8Array): void;
     close(): void;
     terminate(): void;
