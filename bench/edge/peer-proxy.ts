@@ -25,7 +25,7 @@ const proxyPass = `proxy_pass http://app; proxy_http_version 1.1;
 const caddyPass = `bind 127.0.0.1
   reverse_proxy 127.0.0.1:${app} {
     transport http {
-      keepalive_idle_conns_per_host 64
+      keepalive_idle_conns_per_host 2048
     }
   }`;
 const peers: Readonly<Record<string, Peer>> = {
@@ -37,7 +37,7 @@ http {
   access_log off; keepalive_requests 1000000000;
   client_max_body_size 0; proxy_request_buffering off;
   ${temporary.map((folder) => `${folder}_temp_path ${join(dir, folder)};`).join(' ')}
-  upstream app { server 127.0.0.1:${app}; keepalive 64; keepalive_requests 1000000000; }
+  upstream app { server 127.0.0.1:${app}; keepalive 2048; keepalive_requests 1000000000; }
   server {
     listen 127.0.0.1:${port};
     listen 127.0.0.1:${tlsPort} ssl http2;

@@ -42,7 +42,7 @@ for (let i = 0; i < connections; i++) converse();
 function converse(): void {
   const dialogue = dialogueOf();
   const socket = connected(() => {
-    socket.write(dialogue.opening);
+    if (dialogue.opening.length > 0) socket.write(dialogue.opening);
     if (dialogue.isOpen) opened(socket, dialogue);
   });
   socket.on('data', (chunk) => {
