@@ -137,13 +137,16 @@ class Edge {
   }
 
   /** Domains answer challenges of the authority that certificates are ordered from. */
-  #proving([own, ...domains]: readonly EdgeRoute[]): EdgeRoute[] {
+  #allRoutes(): EdgeRoute[] {
     const { reader, acmeDirectory = null } = this.#deps;
-    if (own === undefined) return [];
+    const all = [...this.#routes.values()];
     const account = acmeDirectory === null ? null : reader.get(tables.acmeAccounts, acmeDirectory);
-    if (!account) return [own, ...domains];
+    if (!account) return all.flat();
     const { thumbprint: acmeThumbprint } = account;
-    return [own, ...domains.map((route) => ({ ...route, acmeThumbprint }))];
+    return all.flatMap((routes) =>
+      // The first is the app's own, below the domain of apps.
+      routes.map((route, at) => (at === 0 ? route : { ...route, acmeThumbprint })),
+    );
   }
 
   #sendIn(delayMs: number): void {
@@ -158,9 +161,7 @@ class Edge {
     this.#cancelNext?.();
     this.#cancelNext = null;
     try {
-      await this.#deps.driver.setRoutes(
-        [...this.#routes.values()].flatMap((routes) => this.#proving(routes)),
-      );
+      await this.#deps.driver.setRoutes(this.#allRoutes());
       return true;
     } catch (error) {
       this.#deps.logger.warn({ err: error, routes: this.#routes.size }, 'edge_routes_not_set');
