@@ -9,7 +9,7 @@
 import type { Driver } from '../drivers/driver.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
-import type { AppTraffic } from '../protocol/traffic.ts';
+import { type AppTraffic, ownTraffic } from '../protocol/traffic.ts';
 import type { MetricsWriter } from './metrics-files.ts';
 import { fineRing } from './sample-ring.ts';
 import type { TrafficSample } from './traffic-samples.ts';
@@ -65,7 +65,7 @@ export class TrafficWatch {
     const { driver, isApp, logger } = this.#options;
     try {
       const told = new Map(await driver.traffic?.());
-      for (const app of [...told.keys()].filter((id) => !isApp(id))) {
+      for (const app of [...told.keys()].filter((id) => id !== ownTraffic && !isApp(id))) {
         told.delete(app);
         await driver.forgetTraffic?.(app);
       }
@@ -86,6 +86,7 @@ export class TrafficWatch {
     if (before === null || this.#isClosed) return;
     try {
       for (const [app, { counts }] of now) {
+        if (app === ownTraffic) continue;
         const known = before.get(app)?.counts;
         const fresh = counts.map((count, at) => Math.max(0, count - (known?.[at] ?? 0)));
         if (fresh.some((count) => count > 0)) {

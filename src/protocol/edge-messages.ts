@@ -34,6 +34,8 @@ export type EdgeOrder =
   /** The first. With it comes the socket to listen on. */
   | {
       op: 'begin';
+      /** How many processes serve, of which this is one; absent: one. */
+      processes?: number;
       trustedProxies: readonly string[];
       routes: readonly EdgeRoute[];
       certificates: readonly EdgeCertificate[];

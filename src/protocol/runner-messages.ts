@@ -35,6 +35,10 @@ export interface EdgeAddress {
 export interface EdgeSettings extends EdgeAddress {
   /** Addresses and CIDRs of proxies in front of the edge, which come for many clients. */
   trustedProxies?: readonly string[];
+  /** How many processes of the edge share its ports; absent: one. */
+  processes?: number;
+  /** Whether its edge leads to the panel, too. */
+  leadsToPanel?: boolean;
   /** The file of the program to serve with; absent: the one that came with the runner. */
   program?: string;
 }
@@ -104,6 +108,8 @@ export interface HelloAnswer {
   without?: readonly IsolationLayer[];
   /** Its edge can be given a port for HTTPS. */
   tls?: true;
+  /** Its edge reaches the panel's sockets. */
+  panel?: true;
 }
 
 /** Entries as they lie in the spool (see `src/protocol/log-records.ts`). */

@@ -29,6 +29,9 @@ export const trafficAt = {
 } as const;
 export const trafficNumbers = secondsAt + 3;
 
+/** No app has this id: what the edge answers by itself, before it is said whose request it is. */
+export const ownTraffic = 'edge';
+
 /** All counts of an app, as many as `trafficNumbers`. */
 export type TrafficCounts = Float64Array;
 

@@ -185,11 +185,15 @@ export type Vacancy =
   | 'first_deployment_failed'
   | 'starting'
   | 'ended'
-  | 'stopped';
+  | 'stopped'
+  /** Gangway itself is. */
+  | 'panel_away';
 
 export interface EdgeTarget {
   host: string;
   port: number;
+  /** Where the panel is reached: the name of a Unix socket in the folder that the edge starts in, instead of a port. */
+  socket?: string;
   /**
    * The workload of the edge's own runner that is reached there: nothing is sent while it is not this one
    * that listens. Absent for what runs elsewhere, as in a container.
@@ -216,6 +220,8 @@ export interface EdgeRoute {
   acmeThumbprint?: string;
   /** The host that visitors are sent to, for good, instead of being served. */
   redirectTo?: string;
+  /** Of the panel's host: where people are sent who do not come by HTTPS, such as `https://panel.example.com`. */
+  panel?: { origin: string };
 }
 
 /** A certificate that an edge serves with, to who asks for one of its names. */

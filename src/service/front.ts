@@ -11,20 +11,29 @@ import { authorize, can } from '../auth/rights/authorize.ts';
 import { ArtifactSender } from '../backups/sending/artifact-sender.ts';
 import type { ConsoleDoor } from '../consoles/console-door.ts';
 import { StreamSessions } from '../logs/viewers/sessions.ts';
-import type { CloseOutcome, SharedStreams, StreamRoom } from '../logs/viewers/stream-room.ts';
+import {
+  type CloseOutcome,
+  OwnStreamRoom,
+  type SharedStreams,
+  type StreamRoom,
+} from '../logs/viewers/stream-room.ts';
 import { setVariable } from '../config.ts';
 import type { LineSink } from '../gateway/access-log.ts';
 import { auditedRoutes } from '../gateway/audited.ts';
 import type { Exchange, Route } from '../gateway/transport.ts';
 import { type MetricFamily, singleSample } from '../gateway/metrics-text.ts';
 import type { Metrics } from '../gateway/metrics.ts';
+import type { SocketPlace } from '../gateway/listeners.ts';
 import { Gateway, type SharedPort } from '../gateway/server.ts';
+import { avatarRoute } from '../gateway/transports/avatar.ts';
 import { attachRoutes } from '../gateway/transports/attach.ts';
 import { backupDownloadRoutes } from '../gateway/transports/backup-download.ts';
+import { dashboardRoutes } from '../gateway/transports/dashboard.ts';
 import { deployHookRoutes } from '../gateway/transports/deploy-hook.ts';
 import { gitPushRoutes } from '../gateway/transports/git-push.ts';
 import { gitWebhookRoutes } from '../gateway/transports/git-webhooks.ts';
-import { GraphqlStreams } from '../gateway/transports/graphql-streams.ts';
+import { GraphqlSockets } from '../gateway/transports/graphql-sockets.ts';
+import { GraphqlStreams, graphqlStreamsMax } from '../gateway/transports/graphql-streams.ts';
 import { graphqlRoutes } from '../gateway/transports/graphql.ts';
 import { healthRoute } from '../gateway/transports/health.ts';
 import { logRoutes } from '../gateway/transports/logs.ts';
@@ -36,13 +45,20 @@ import { DeliveryReader } from '../git/deliveries/delivery-reader.ts';
 import type { Graphql } from '../graphql/graphql.ts';
 import { systemClock } from '../lib/clock.ts';
 import { hasStrangers } from '../lib/processes/strangers.ts';
+import { Avatars } from '../workers/avatars/avatars.ts';
 import type { Tally } from '../lib/tally.ts';
+import type { Config } from '../config.ts';
 import type { Core } from './core.ts';
+import { Dashboard } from './dashboard.ts';
 import { proveKey } from '../backups/restores/recovery-key.ts';
 import type { ReadCounter } from '../mcp/reads.ts';
+import { panelSocketOf, preparePanelDir } from '../protocol/panel-sockets.ts';
 import { type ServedMcp, serveMcp } from './mcp.ts';
 import type { GitConnectionRecord } from '../store/records/records.ts';
 import { tables } from '../store/records/tables.ts';
+
+/** That have to be drawn, for one network. */
+const avatarsPerMinute = 600;
 
 export interface FrontOptions {
   core: Core;
@@ -60,6 +76,8 @@ export interface FrontOptions {
 
 /** What the fronts of several threads share. */
 export interface SharedFront {
+  /** Which of the threads it is, from 0. */
+  thread: number;
   port: SharedPort;
   logStreams: SharedStreams;
   graphqlStreams: StreamRoom;
@@ -71,43 +89,57 @@ export class Front {
   readonly #options: FrontOptions;
   readonly #gateway: Gateway;
   readonly #graphqlStreams: GraphqlStreams;
+  readonly #graphqlSockets: GraphqlSockets;
   readonly #sessions: StreamSessions;
   readonly #mcp: ServedMcp;
   readonly #artifacts: ArtifactSender;
+  readonly #avatars = new Avatars();
+  readonly #dashboard: Dashboard;
 
   constructor(options: FrontOptions) {
     this.#options = options;
     const { core, graphql, metrics } = options;
     const { shared } = options;
-    this.#graphqlStreams = new GraphqlStreams({
-      clock: systemClock,
-      logger: core.logger,
-      ...(shared && { room: shared.graphqlStreams }),
-    });
+    const { logger, callers, authenticator } = core;
+    const room = shared?.graphqlStreams ?? new OwnStreamRoom(graphqlStreamsMax);
+    const streams = { clock: systemClock, logger, room };
+    this.#graphqlStreams = new GraphqlStreams(streams);
+    this.#graphqlSockets = new GraphqlSockets({ ...streams, graphql, callers, authenticator });
     this.#sessions = newSessions(core, shared?.logStreams);
     this.#mcp = serveMcp(core, graphql, options.reads, shared?.underWay);
     this.#artifacts = new ArtifactSender({ logger: core.logger, clock: systemClock });
+    const { dataDir } = core.config;
+    this.#dashboard = new Dashboard({ logger: core.logger, dataDir });
     this.#gateway = this.#createGateway();
-    metrics.register(() => [...this.#families(), ...this.#mcp.families()]);
+    metrics.register(() => [
+      ...this.#families(),
+      ...this.#graphqlSockets.families(),
+      ...this.#mcp.families(),
+    ]);
     this.#gateway.onDrain(async () => {
       this.#graphqlStreams.drain();
+      this.#graphqlSockets.drain();
       this.#mcp.drain();
       await this.#sessions.drain();
     });
   }
 
-  listen(): Promise<{ port: number }> {
-    return this.#gateway.listen();
+  async listen(): Promise<{ port: number }> {
+    const listening = await this.#gateway.listen();
+    this.#dashboard.prepare();
+    return listening;
   }
 
   async drain(): Promise<void> {
     await this.#gateway.drain();
+    this.#dashboard.close();
     this.#mcp.close();
   }
 
   async close(): Promise<void> {
     await this.#gateway.close();
     await this.#artifacts.close();
+    await this.#avatars.close();
   }
 
   /** Closes a log stream of this thread. */
@@ -117,6 +149,7 @@ export class Front {
 
   /** Cuts all connections. */
   abort(): Promise<void> {
+    this.#dashboard.close();
     this.#gateway.abort();
     return Promise.resolve();
   }
@@ -128,6 +161,7 @@ export class Front {
       host: config.host,
       port: config.port,
       routes: [...auditedRoutes(this.#routes(), core.audit), ...routes],
+      webSockets: [this.#graphqlSockets.route],
       logger,
       accessLines,
       limits: {
@@ -144,6 +178,7 @@ export class Front {
       metrics,
       logConstant: config.logLevel === 'debug',
       setVariable,
+      edgeSocket: config.edgePanel === 'on' ? edgeSocketOf(config, shared?.thread ?? 0) : null,
       shared: shared?.port ?? null,
       newLimit: core.newLimit,
     });
@@ -156,6 +191,8 @@ export class Front {
     const transfers = new Transfers(this.#options.shared?.underWay);
     return [
       healthRoute,
+      this.#avatarRoute(),
+      ...this.#pages(),
       ...graphqlRoutes({ graphql, callers, streams: this.#graphqlStreams, logger }),
       ...deployHookRoutes({ reader, actors, callers, authorize }),
       ...this.#pushRoutes(transfers),
@@ -218,6 +255,18 @@ export class Front {
     ];
   }
 
+  #avatarRoute(): Route {
+    const { newLimit } = this.#options.core;
+    const limit = newLimit('avatars', { burst: avatarsPerMinute, windowMs: 60_000 });
+    return avatarRoute({ avatars: this.#avatars, limit });
+  }
+
+  #pages(): Route[] {
+    const { config, callers, needsSetup } = this.#options.core;
+    const formTargets = [new URL(config.githubUrl).origin];
+    return dashboardRoutes({ builds: this.#dashboard, callers, needsSetup, formTargets });
+  }
+
   #pushRoutes(transfers: Transfers): Route[] {
     const { callers, ground, logger } = this.#options.core;
     const { store: reader, actors, bulk, folders, streams } = ground;
@@ -267,6 +316,11 @@ export class Front {
       ),
     ];
   }
+}
+
+/** Where the edge brings visitors to a thread. */
+function edgeSocketOf({ dataDir }: Config, thread: number): SocketPlace {
+  return { dir: preparePanelDir(dataDir), name: panelSocketOf(thread) };
 }
 
 function newSessions(

@@ -7,9 +7,17 @@ import type { Reader } from '../store/reader-and-journal.ts';
 import { tables } from '../store/records/tables.ts';
 
 export function ownHosts(reader: Reader, config: Config): OwnHosts {
-  const stored = reader.get(tables.instance, 'instance')?.publicUrl;
-  const publicUrl = stored ?? config.publicUrl ?? addressOf(config.host, config.port);
+  const publicUrl = publicUrlOf(reader, config);
   return { panel: new URL(publicUrl).hostname, appsDomain: config.appsDomain };
+}
+
+/** Where people reach the panel, as far as that is known before it listens. */
+export function publicUrlOf(
+  reader: Reader,
+  config: Pick<Config, 'publicUrl' | 'host' | 'port'>,
+): string {
+  const stored = reader.get(tables.instance, 'instance')?.publicUrl;
+  return stored ?? config.publicUrl ?? addressOf(config.host, config.port);
 }
 
 export function dnsLooks(reader: Reader, config: Config, clock: Clock): DnsLooks {

@@ -2,8 +2,8 @@
  * Owns what apps and browsers may do to the panel's cookies. A cookie belongs to a host, whatever the port:
  * browsers send the panel's cookie to an app under the panel's host name.
  *
- * 1. A warning of that is shown when the driver does not hide apps, unless the panel is on https behind a
- *    trusted proxy. Its cookie is then `Secure`, and browsers send it over plain http only to names of
+ * 1. A warning of that is shown when the driver does not hide apps, unless the panel is on https, at the edge or behind
+ *    a trusted proxy. Its cookie is then `Secure`, and browsers send it over plain http only to names of
  *    their own machine.
  * 2. Whether they are hidden is asked again of each place where apps run: another runner may have other layers.
  */
@@ -14,7 +14,7 @@ import type { Logger } from '../lib/log.ts';
 export interface PanelExposureOptions {
   driver: Pick<Driver, 'hidesApps' | 'watch'>;
   publicUrl: () => string;
-  /** Whether there are trusted proxies, which may say that a request came over https. */
+  /** Whether there is who may say that a request came over https: trusted proxies, or the edge. */
   trustsProxies: boolean;
   logger: Logger;
 }
@@ -23,7 +23,7 @@ export const exposureWarning =
   'Apps can be reached under the host name of this panel, each at a port of its own, and browsers ' +
   'send the cookie of the panel to every port. Whoever is signed in here and opens such an address ' +
   'of a hostile app hands it the session. The ways out: serve the panel over https under a name of ' +
-  'its own (GANGWAY_PUBLIC_URL, GANGWAY_TRUSTED_PROXIES), or give each app a network of its own, as ' +
+  'its own (GANGWAY_PUBLIC_URL, with GANGWAY_EDGE_PANEL or GANGWAY_TRUSTED_PROXIES), or give each app a network of its own, as ' +
   'the process runtime does where it runs as root on Linux with iproute2 and iptables, and a Docker ' +
   'daemon of this machine does.';
 

@@ -5,6 +5,7 @@ import { after, before, describe, it } from 'node:test';
 
 import { CertificateAuthority } from '../support/certificate-authority.ts';
 import { EdgePlace } from '../support/edge-place.ts';
+import { eventually } from '../support/eventually.ts';
 import {
   endHeaders,
   endStream,
@@ -111,5 +112,48 @@ describe('floods of HTTP/2', { skip: needs('openssl') }, () => {
     );
     assert.notEqual(code, 0);
     await isWell();
+  });
+
+  it('of frames that are mostly of no use end with ENHANCE_YOUR_CALM', async () => {
+    const one = Buffer.of(0, 0, 0, 1);
+    await isCalmed(() => frame(types.windowUpdate, 0, 0, one));
+    await isCalmed(() => frame(types.priority, 0, 1, Buffer.alloc(5)));
+    await isCalmed(() => frame(0xbe, 0, 0));
+    await isCalmed((turn) =>
+      turn === 0
+        ? frame(types.headers, endStream | endHeaders, 1, head)
+        : frame(types.rst, 0, 1, Buffer.of(0, 0, 0, 8)),
+    );
+    await isWell();
+  });
+
+  it('that have the edge take each request back itself end with ENHANCE_YOUR_CALM', async () => {
+    const before = asked;
+    await isCalmed((turn) => {
+      const stream = turn * 2 + 1;
+      return Buffer.concat([
+        frame(types.headers, endHeaders, stream, head),
+        frame(types.windowUpdate, 0, stream, Buffer.alloc(4)),
+      ]);
+    });
+    assert.ok(asked - before < 600, String(asked - before));
+    await isWell();
+  });
+
+  it('of heads that grow where they are read end with 431', async () => {
+    // An entry of the table, which each byte behind it names again.
+    const entry = Buffer.concat([
+      Buffer.of(0x40, 1, 0x61, 0x7f, 0xa1, 0x1e),
+      Buffer.alloc(4000, 'v'),
+    ]);
+    const bomb = Buffer.concat([head, entry, Buffer.alloc(12_000, 0xbe)]);
+    const raw = await RawHttp2.open(place.tlsPort, host, authority.root);
+    const before = asked;
+    raw.write(preface, frame(types.headers, endStream | endHeaders, 1, bomb));
+    await eventually('an answer', () => raw.isAnswered(1));
+    const answer = raw.frames.find(({ type, stream }) => type === types.headers && stream === 1);
+    assert.match(answer?.payload.toString('latin1') ?? '', /431/);
+    raw.socket.destroy();
+    assert.equal(asked, before);
   });
 });

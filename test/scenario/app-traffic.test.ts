@@ -69,6 +69,14 @@ describe('the visitors of an app', () => {
     return http.request({ ...to, method, path, headers });
   }
 
+  it("are counted as nobody's while it is not known whose they are", async () => {
+    assert.equal((await client.visit('nobody')).status, 404);
+    await until('the count', 20_000, async () => {
+      const { text } = await client.ask('/metrics');
+      return /^gangway_edge_requests_total\{class="4xx"\} 1$/m.test(text);
+    });
+  });
+
   it('are counted by class, duration and bytes, also one who leaves', async () => {
     for (const path of ['/', '/200', '/404', '/404', '/500', '/301']) await visit(path);
     assert.equal((await visit('/big')).text.length, bigBytes);

@@ -9,14 +9,20 @@ import { promisify } from 'node:util';
 import { WebSocket } from 'ws';
 import { CertificateAuthority } from '../support/certificate-authority.ts';
 import { cleanups } from '../support/cleanups.ts';
-import { ConstantLoad, sessionVisitor, visitor } from '../support/constant-load.ts';
+import {
+  ConstantLoad,
+  sessionsVisitor,
+  sessionVisitor,
+  visitor,
+} from '../support/constant-load.ts';
 import { DnsServer, type DnsType } from '../support/dns-server.ts';
 import { eventually } from '../support/eventually.ts';
 import { archiveOf } from '../support/gangway-client.ts';
 import type { AppInfo, Client } from '../support/gangway-client.ts';
 import { Gangway } from '../support/gangway.ts';
+import { NextRelease } from '../support/next-release.ts';
 import { freePort } from '../support/ports.ts';
-import { edgeOf, isAlive, signal } from '../support/processes.ts';
+import { edgeOf, edgesOf, isAlive, signal } from '../support/processes.ts';
 import { needs, programPath } from '../support/programs.ts';
 
 interface Domain {
@@ -26,6 +32,11 @@ interface Domain {
 }
 
 const host = 'shop.example';
+/** How often what costs no visitor an answer is done. The second restart is an update. */
+const [deploys, restarts] = [
+  Number(process.env['GANGWAY_TESTS_DEPLOYS'] ?? 10),
+  Number(process.env['GANGWAY_TESTS_RESTARTS'] ?? 3),
+];
 /** Answers after a while with its number and what it was sent, and sends frames of a WebSocket back. */
 const shopOf = (release: number): Buffer =>
   archiveOf({
@@ -116,6 +127,20 @@ describe('visitors of a shop', { skip: needs('openssl', 'curl') }, () => {
     return (await promisify(execFile)(programPath('curl') ?? 'curl', all)).stdout;
   };
 
+  /** To another release, whose edge takes over. */
+  const update = async (to: NextRelease, load: ConstantLoad): Promise<void> => {
+    const { dataDir } = gangway;
+    const before = edgeOf(dataDir)?.pid;
+    await gangway.stop();
+    gangway.checkout = to.folder;
+    await load.more(5);
+    await gangway.start();
+    await eventually('the next edge alone', () => {
+      const edges = edgesOf(dataDir);
+      return edges.length === 1 && edges[0]?.pid !== before;
+    });
+  };
+
   it('come to it by HTTP/1.1 and HTTP/2, and to nothing else over its name', async () => {
     const url = `https://${host}:${String(tlsPort)}/`;
     assert.equal(await curl(url, '--http1.1', '-d', 'x'), 'release 1 x\n1.1 200 ');
@@ -179,23 +204,34 @@ describe('visitors of a shop', { skip: needs('openssl', 'curl') }, () => {
     assert.equal(await curl(url, '--http2'), 'release 1 \n2 200 ');
   });
 
-  it('see no failure while it is deployed ten times and Gangway is restarted three times', async (t) => {
+  it('see no failure while it is deployed and Gangway restarted, time and again, and once updated', async (t) => {
+    const next = new NextRelease();
+    later(() => next.close());
+    const sessions = (): http2.ClientHttp2Session =>
+      http2.connect(`https://127.0.0.1:${String(tlsPort)}`, secure());
     const at = { port: gangway.edgePort, headers: { host: `${shop.slug}.localhost` } };
     const load = new ConstantLoad(
       visitor(at),
-      visitor(at),
       visitor({ comesAnew: true, ...at }),
       visitor({ comesAnew: true, ...at }),
+      visitor({ isSecure: true, ...secure() }),
+      visitor({ isSecure: true, comesAnew: true, ...secure() }),
+      sessionsVisitor(sessions, host),
     );
     t.after(() => load.stop());
-    for (let release = 2; release <= 11; release++) {
+    let restarted = 0;
+    for (let deployed = 1; deployed <= deploys; deployed++) {
+      const release = deployed + 1;
       await client.mustUpload(shop.id, shopOf(release));
       const id = await client.redeploy(shop.id);
-      if (release % 3 === 0) {
-        if (release === 6) await gangway.stop();
-        else await gangway.kill9();
-        await load.more(5);
-        await gangway.start();
+      if (Math.floor((deployed * restarts) / deploys) > restarted) {
+        restarted++;
+        if (restarted === 2) await update(next, load);
+        else {
+          await (restarted % 2 === 0 ? gangway.stop() : gangway.kill9());
+          await load.more(5);
+          await gangway.start();
+        }
       }
       assert.equal(await client.finished(id), 'ready');
       assert.match(
@@ -205,5 +241,6 @@ describe('visitors of a shop', { skip: needs('openssl', 'curl') }, () => {
       await load.more(5);
     }
     await load.end();
+    t.diagnostic(`${String(load.answers)} answers`);
   });
 });

@@ -27,6 +27,11 @@ export class ConstantLoad {
     this.#visits = Promise.all(asks.map((ask, at) => this.#visit(ask, at)));
   }
 
+  /** That came so far, of all visitors. */
+  get answers(): number {
+    return this.#counts.reduce((all, one) => all + one);
+  }
+
   /** Each of them gets so many more answers. */
   async more(count: number): Promise<void> {
     const before = [...this.#counts];
@@ -87,17 +92,56 @@ export function visitor({ isSecure = false, comesAnew = false, ...options }: Vis
 
 /** Over one session of HTTP/2, whose end is a failure, too. */
 export function sessionVisitor(session: http2.ClientHttp2Session, authority: string): Ask {
-  return (body) =>
-    new Promise((resolve, reject) => {
-      const method = body === undefined ? 'GET' : 'POST';
-      const stream = session.request({ ':authority': authority, ':method': method });
-      let [text, status] = ['', 0];
-      stream.once('response', (headers) => (status = headers[':status'] ?? 0));
-      stream.setEncoding('utf8').on('data', (more: string) => (text += more));
-      stream.once('error', reject).once('close', () => {
-        if (status === 200 && stream.rstCode === 0) resolve(text);
-        else reject(new Error(`${String(status)} ${text}`));
+  return async (body) => answerIn(await streamOf(session, authority, body));
+}
+
+/** Over one session after the other, as each is told to end. What one did not look at is asked again, as browsers do. */
+export function sessionsVisitor(connect: () => http2.ClientHttp2Session, authority: string): Ask {
+  const open = () => {
+    const opened = connect().on('error', () => undefined); // Its streams end by it.
+    opened.unref();
+    return opened;
+  };
+  let session = open();
+  return async (body) => {
+    for (;;) {
+      if (session.closed) session = open();
+      const ended = await streamOf(session, authority, body);
+      if (ended.rstCode !== refusedStream) return answerIn(ended);
+    }
+  };
+}
+
+interface EndedStream {
+  status: number;
+  rstCode: number;
+  text: string;
+}
+
+/** RFC 9113, 8.7. */
+const refusedStream = 7;
+
+function answerIn({ status, rstCode, text }: EndedStream): string {
+  if (status === 200 && rstCode === 0) return text;
+  throw new Error(`${String(status)} ${text}, reset: ${String(rstCode)}`);
+}
+
+function streamOf(
+  session: http2.ClientHttp2Session,
+  authority: string,
+  body: string | undefined,
+): Promise<EndedStream> {
+  return new Promise((resolve) => {
+    const method = body === undefined ? 'GET' : 'POST';
+    const stream = session.request({ ':authority': authority, ':method': method });
+    let [text, status] = ['', 0];
+    stream.once('response', (headers) => (status = headers[':status'] ?? 0));
+    stream.setEncoding('utf8').on('data', (more: string) => (text += more));
+    stream
+      .on('error', () => undefined)
+      .once('close', () => {
+        resolve({ status, rstCode: stream.rstCode, text });
       });
-      stream.end(body);
-    });
+    stream.end(body);
+  });
 }

@@ -1,12 +1,12 @@
 /**
- * Owns certificates by ACME: one for each verified domain that has none of its own, and one for the names that apps have
- * from Gangway, each in time for the old one's end.
+ * Owns certificates by ACME: one for each verified domain that has none of its own, one for the names that apps have
+ * from Gangway, and one for the panel at the edge, each in time for the old one's end.
  *
  * 1. What is on its way is stored: after a crash an order goes on where it stood.
  * 2. A refusal keeps its host waiting, ever longer; an outage of the authority keeps all of them waiting. What the
  *    authority asks for is kept to.
- * 3. A domain gets its certificate, and loses the order, in one commit of the `domains` actor; that of the names of apps is
- *    no domain's, and committed here. A certificate that nobody has any more is revoked, as far as the authority can be
+ * 3. A domain gets its certificate, and loses the order, in one commit of the `domains` actor; those of the instance
+ *    are no domain's, and committed here. A certificate that nobody has any more is revoked, as far as the authority can be
  *    reached, and removed.
  * 4. A clock that is set does no harm: no time is waited for blindly, and a renewal is never followed by another at once.
  */
@@ -19,7 +19,7 @@ import { insert, put, remove } from '../../store/records/table.ts';
 import { tables } from '../../store/records/tables.ts';
 import { appActor } from '../app/protocol.ts';
 import { domainsActor } from '../domains/protocol.ts';
-import { appsCertificateId } from '../edge/apps-certificate.ts';
+import { appsCertificateId, panelCertificateId } from '../edge/apps-certificate.ts';
 import { certificateKeyContext } from '../edge/edge-certificates.ts';
 import { edgeActor } from '../edge/edge-actor.ts';
 import type { Actor, ActorContext, ActorDefinition } from '../runtime/actor.ts';
@@ -34,6 +34,8 @@ export interface CertificatesParts extends AuthorityParts {
   acme: AcmeSettings | null;
   /** What a certificate is ordered for that serves the names of apps; null: none is. */
   appsWildcard: string | null;
+  /** The host of the panel where the edge serves that; absent or null: it does not. */
+  panelHost?: () => string | null;
 }
 
 type Work = (signal: AbortSignal) => Promise<void>;
@@ -65,8 +67,6 @@ class Certificates {
   readonly #context: ActorContext<CertificatesProtocol>;
   readonly #authority: Authority;
   readonly #turns: Turns;
-  /** Of the order for the names of apps, where domains have theirs; null: there is none. */
-  readonly #appsId: string | null;
   /** Those that were certified lately, and what ends that. */
   readonly #resting = new Map<string, () => void>();
   /** Requests in a row that found no authority. */
@@ -81,7 +81,6 @@ class Certificates {
   ) {
     this.#parts = parts;
     this.#context = context;
-    this.#appsId = parts.appsWildcard === null ? null : appsCertificateId(parts.appsWildcard);
     this.#turns = new Turns(parts.clock, ordersAtOnce);
     this.#authority = new Authority(parts, acme, (changes) =>
       context.report(() => context.commit(changes)),
@@ -95,6 +94,16 @@ class Certificates {
       sweep: () => this.#sweep(),
       order: ({ domainId }) => this.#orderNow(domainId),
     };
+  }
+
+  /** What certificates of the instance itself are for, by the ids of their orders. */
+  #ownHosts(): ReadonlyMap<string, string> {
+    const { appsWildcard, panelHost } = this.#parts;
+    const panel = panelHost?.() ?? null;
+    const own = new Map<string, string>();
+    if (appsWildcard !== null) own.set(appsCertificateId(appsWildcard), appsWildcard);
+    if (panel !== null) own.set(panelCertificateId(panel), panel);
+    return own;
   }
 
   #close(): void {
@@ -128,7 +137,7 @@ class Certificates {
 
   /** The ids of all that may want a certificate. */
   *#holders(): Iterable<string> {
-    if (this.#appsId !== null) yield this.#appsId;
+    yield* this.#ownHosts().keys();
     for (const { id } of this.#parts.reader.scan(tables.domains)) yield id;
   }
 
@@ -168,20 +177,22 @@ class Certificates {
 
   /** What a certificate is for; null: the domain is gone, or was not verified. */
   #hostOf(id: string): string | null {
-    if (id === this.#appsId) return this.#parts.appsWildcard;
+    const own = this.#ownHosts().get(id);
+    if (own !== undefined) return own;
     const domain = this.#parts.reader.get(tables.domains, id);
     return domain === undefined || domain.verifiedAtMs === null ? null : domain.host;
   }
 
   #hadBy(id: string): Readonly<CertificateRecord> | undefined {
     const { reader } = this.#parts;
-    const certificateId =
-      id === this.#appsId ? id : (reader.get(tables.domains, id)?.certificateId ?? null);
+    const certificateId = this.#ownHosts().has(id)
+      ? id
+      : (reader.get(tables.domains, id)?.certificateId ?? null);
     return certificateId === null ? undefined : reader.get(tables.certificates, certificateId);
   }
 
   #isHad(certificateId: string): boolean {
-    if (certificateId === this.#appsId) return true;
+    if (this.#ownHosts().has(certificateId)) return true;
     return this.#parts.reader.count(tables.domains, 'certificate', [certificateId]) > 0;
   }
 
@@ -229,12 +240,12 @@ class Certificates {
     }));
   }
 
-  /** A domain that is new may not have come to the edge yet, where the authority is going to look. */
-  async #leadHere(domainId: string): Promise<void> {
-    const domain = this.#parts.reader.get(tables.domains, domainId);
-    if (domain?.certificateId !== null) return;
+  /** A host that is new may not have come to the edge yet, where the authority is going to look. */
+  async #leadHere(id: string): Promise<void> {
+    if (this.#hadBy(id) !== undefined) return;
+    const domain = this.#parts.reader.get(tables.domains, id);
     const { actors } = this.#context;
-    await actors.ask(appActor.at(domain.appId), { type: 'domains' });
+    if (domain) await actors.ask(appActor.at(domain.appId), { type: 'domains' });
     await actors.ask(edgeActor.at(localServerId), { type: 'sync' });
   }
 
@@ -256,7 +267,7 @@ class Certificates {
     signal: AbortSignal,
   ): Promise<void> {
     const { secrets, clock, logger } = this.#parts;
-    const id = order.id === this.#appsId ? order.id : newId('crt', clock.now());
+    const id = this.#ownHosts().has(order.id) ? order.id : newId('crt', clock.now());
     const key = secrets.seal(this.#authority.keyOf(order), certificateKeyContext(id));
     const certificate: CertificateRecord = {
       ...{ id, names: [order.host], chain, key, issuer, notBeforeMs, notAfterMs, managed: true },
@@ -277,7 +288,7 @@ class Certificates {
     certificate: CertificateRecord,
   ): Promise<boolean> {
     const { actors } = this.#context;
-    if (id !== this.#appsId) {
+    if (!this.#ownHosts().has(id)) {
       return await actors.ask(domainsActor, { type: 'certified', domainId: id, certificate });
     }
     const changes = [put(tables.certificates, certificate), remove(tables.certificateOrders, id)];
@@ -301,6 +312,7 @@ class Certificates {
     const waitMs = isOutage ? outageMs(failures, askedMs) : refusedMs(failures, askedMs);
     const isOver = isOutage ? failures >= triesMax : !isRateLimit(error);
     const known = isOutage || error instanceof CaRefusal || error instanceof DnsCommandFailed;
+    const words = known ? error.message : 'The certificate could not be made.';
     logger[known ? 'warn' : 'error'](
       { err: error, host: order.host, waitMs },
       'certificate_not_issued',
@@ -309,16 +321,17 @@ class Certificates {
     const next: CertificateOrderRecord = {
       ...left,
       ...{ failures, nextTryAtMs: clock.now() + waitMs, isHeld: askedMs !== null },
+      error: words,
       url: isOver ? null : left.url,
     };
     await this.#context.report(() => this.#context.commit([put(tables.certificateOrders, next)]));
     this.#sweepIn(Math.min(waitMs, sweepMaxMs));
     // Whose apps it is for reads the log.
-    if (order.id === this.#appsId) return;
+    if (this.#ownHosts().has(order.id)) return;
     await this.#context.actors.ask(domainsActor, {
       type: 'uncertified',
       domainId: order.id,
-      error: known ? error.message : 'The certificate could not be made.',
+      error: words,
       isRefused: !isOutage,
     });
   }

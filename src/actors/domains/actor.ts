@@ -3,7 +3,8 @@
  *
  * 1. It waits for no resolver: looks at the DNS are work beside it, few at a time, each of a domain of its own.
  * 2. A domain whose records are not there is looked at again, ever more rarely, until it has failed.
- * 3. Apps are told of changes once these are durable, and again at start.
+ * 3. A domain that is verified is looked at each day (`ownership.ts`).
+ * 4. Apps are told of changes once these are durable, and again at start.
  */
 import { randomBytes } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
@@ -29,8 +30,9 @@ import { uploadedOf, withCertificate } from './uploaded-certificates.ts';
 import { hostsOf } from './app-hosts.ts';
 import { mustBeFree, needsProof, takenBy } from './claims.ts';
 import type { DnsLooks, DnsSeen } from './dns-looks.ts';
-import { checkHost, isWildcard, type OwnHosts } from './host-names.ts';
+import { checkHost, isWildcard, type OwnHosts, ownsHost } from './host-names.ts';
 import { LookTurns } from './look-turns.ts';
+import { lookAgainMs, lookedAtAgain } from './ownership.ts';
 import { domainsKind, type DomainsProtocol } from './protocol.ts';
 import { type Claim, recordsToSet, verdictOf } from './verdict.ts';
 
@@ -90,7 +92,8 @@ class Domains {
       certified: (given) => this.#certify(given),
       uncertified: (given) => this.#refuse(given),
       forget: ({ appId }) => this.#forget(appId),
-      wake: () => {
+      wake: async () => {
+        await this.#lookAtFormer();
         this.#context.work('tell-apps', () => this.#tellApps());
         return true;
       },
@@ -132,12 +135,12 @@ class Domains {
   }
 
   #again(domain: DomainRecord): DomainRecord {
-    const { reader, clock, verifiedStatus } = this.#parts;
-    if (takenBy(reader, domain) !== undefined) return domain;
+    const { clock, verifiedStatus } = this.#parts;
+    if (this.#whyTaken(domain) !== undefined) return domain;
     const nowMs = clock.now();
     return domain.verifiedAtMs === null
       ? { ...domain, status: 'pending_dns', failures: 0, nextTryAtMs: nowMs + againMs }
-      : { ...domain, status: verifiedStatus(), failures: 0, nextTryAtMs: nowMs };
+      : { ...domain, status: verifiedStatus(), failures: 0 };
   }
 
   /** A look that nobody asked for. */
@@ -152,23 +155,42 @@ class Domains {
         next.nextTryAtMs = null;
       }
     }
-    await this.#commit([put(tables.domains, next)], next);
+    const isAsBefore = next.verifiedAtMs !== null && domain.verifiedAtMs !== null;
+    await this.#commit([put(tables.domains, next)], isAsBefore ? undefined : next);
+  }
+
+  /** Whether nobody else has it by now: undefined; else why. The panel may have got another host since it was added. */
+  #whyTaken(domain: Readonly<DomainRecord>): string | undefined {
+    const { reader, ownHosts } = this.#parts;
+    return takenBy(reader, domain) ?? ownsHost(ownHosts(), domain.host);
   }
 
   /** What the domain is, now that this was seen. */
   #judged(domain: Readonly<DomainRecord>, seen: DnsSeen): DomainRecord {
     const { reader, clock, verifiedStatus } = this.#parts;
     const { records, isRight, error } = verdictOf(this.#claim(domain), seen);
-    // What was verified stays so: a resolver that is away takes no shop off the net.
-    if (domain.verifiedAtMs !== null) return { ...domain, records };
-    const taken = takenBy(reader, domain);
+    const nowMs = clock.now();
+    if (domain.verifiedAtMs !== null) {
+      return lookedAtAgain(reader, domain, { seen, records, nowMs });
+    }
+    const taken = this.#whyTaken(domain);
     if (taken !== undefined) {
       return { ...domain, records, status: 'failed', error: taken, nextTryAtMs: null };
     }
     if (!isRight) return { ...domain, records, error };
     const status = domain.certificateId === null ? verifiedStatus() : 'active';
-    const verified = { verifiedAtMs: clock.now(), status };
-    return { ...domain, records, ...verified, error: null, failures: 0, nextTryAtMs: null };
+    const verified = { verifiedAtMs: nowMs, status, nextTryAtMs: nowMs + lookAgainMs };
+    return { ...domain, records, ...verified, error: null, failures: 0 };
+  }
+
+  /** Those that were verified when nobody looked again. */
+  async #lookAtFormer(): Promise<void> {
+    const nextTryAtMs = this.#parts.clock.now();
+    const former = [...this.#parts.reader.scan(tables.domains)].filter(
+      (domain) => domain.verifiedAtMs !== null && domain.nextTryAtMs === null,
+    );
+    if (former.length === 0) return;
+    await this.#commit(former.map((domain) => put(tables.domains, { ...domain, nextTryAtMs })));
   }
 
   async #setPrimary(domain: Readonly<DomainRecord>): Promise<DomainRecord> {

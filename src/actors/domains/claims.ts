@@ -9,7 +9,7 @@ import { ServiceError } from '../../lib/errors.ts';
 import type { Reader } from '../../store/reader-and-journal.ts';
 import type { DomainRecord } from '../../store/records/records.ts';
 import { tables } from '../../store/records/tables.ts';
-import { claimsAbove } from './host-names.ts';
+import { baseOf, claimsAbove } from './host-names.ts';
 
 type Claimed = Pick<DomainRecord, 'host' | 'teamId'>;
 
@@ -29,6 +29,16 @@ export function mustBeFree(reader: Reader, claimed: Claimed): void {
 export function needsProof(reader: Reader, claimed: Claimed & { id?: string }): boolean {
   const own = ownersOf(reader, claimed.host).filter(({ teamId }) => teamId === claimed.teamId);
   return own.every(({ id }) => id === claimed.id);
+}
+
+/** Whether `texts`, at the host's place of proof, or what its team has verified above, show that it is the team's. */
+export function isProven(reader: Reader, claimed: Claimed, texts: readonly string[]): boolean {
+  const { host, teamId } = claimed;
+  // A host and the wildcard below it have one place.
+  return ownersOf(reader, host).some(
+    (one) =>
+      one.teamId === teamId && (baseOf(one.host) !== baseOf(host) || texts.includes(one.proof)),
+  );
 }
 
 /** The verified domains that the host is, or is below. */

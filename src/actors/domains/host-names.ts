@@ -20,20 +20,23 @@ const label = '[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?';
 const hostPattern = new RegExp(`^${label}(\\.${label})+$`);
 
 /** The host as it is stored. Throws BAD_USER_INPUT. */
-export function checkHost(given: string, own: OwnHosts): string {
+export function checkHost(given: string, ownHosts: OwnHosts): string {
   const typed = given.trim().toLowerCase().replace(/\.$/, '');
   const isWildcard = typed.startsWith('*.');
   const base = asciiOf(isWildcard ? typed.slice(2) : typed);
   const host = isWildcard ? `*.${base}` : base;
   if (host.length > hostMax) throw noHost();
-  const { panel, appsDomain } = own;
-  if (isAtOrBelow(base, appsDomain) || covers(host, appsDomain)) {
-    throw bad(`host: names at ${appsDomain} are given to apps by Gangway itself.`);
-  }
-  if (host === panel || covers(host, panel)) {
-    throw bad(`host: ${panel} is the panel's own host.`);
-  }
+  const own = ownsHost(ownHosts, host);
+  if (own !== undefined) throw bad(`host: ${own}`);
   return host;
+}
+
+/** Whether the host, as it is stored, is the instance's own: undefined; else why, for people. */
+export function ownsHost({ panel, appsDomain }: OwnHosts, host: string): string | undefined {
+  if (isAtOrBelow(baseOf(host), appsDomain) || covers(host, appsDomain)) {
+    return `names at ${appsDomain} are given to apps by Gangway itself.`;
+  }
+  return host === panel || covers(host, panel) ? `${panel} is the panel's own host.` : undefined;
 }
 
 function asciiOf(name: string): string {

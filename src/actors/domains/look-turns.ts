@@ -4,7 +4,7 @@
  */
 import type { Clock } from '../../lib/clock.ts';
 import type { Reader } from '../../store/reader-and-journal.ts';
-import type { DomainRecord } from '../../store/records/records.ts';
+import type { DomainRecord, DomainStatus } from '../../store/records/records.ts';
 import { tables } from '../../store/records/tables.ts';
 import type { ActorContext } from '../runtime/actor.ts';
 import type { DnsLooks, DnsSeen } from './dns-looks.ts';
@@ -22,6 +22,8 @@ export interface LookTurnsOptions {
 
 const atOnceMax = 8;
 const lookEveryMs = 60_000;
+/** In each of them one may be due. */
+const statuses: readonly DomainStatus[] = ['pending_dns', 'issuing', 'active', 'failed'];
 
 export class LookTurns {
   readonly #options: LookTurnsOptions;
@@ -40,12 +42,14 @@ export class LookTurns {
     this.#cancel();
     if (context.ended) return;
     const limit = atOnceMax + this.#underWay.size + 1;
-    const due = reader.list(tables.domains, 'due', ['pending_dns'], { limit });
-    for (const domain of due) {
+    const due = statuses.flatMap((status) =>
+      reader.list(tables.domains, 'due', [status], { limit }),
+    );
+    for (const domain of due.toSorted((a, b) => dueAtMs(a) - dueAtMs(b))) {
       if (this.#underWay.has(domain.id)) continue;
       // The end of a look calls this again.
       if (this.#underWay.size >= atOnceMax) return;
-      const restMs = (domain.nextTryAtMs ?? 0) - clock.now();
+      const restMs = dueAtMs(domain) - clock.now();
       if (restMs > 0) {
         this.#cancel = clock.after(Math.min(restMs, lookEveryMs), () => {
           void context.report(() => this.next());
@@ -56,7 +60,7 @@ export class LookTurns {
     }
   }
 
-  #look({ id, ...domain }: Readonly<DomainRecord>): void {
+  #look({ id, nextTryAtMs, ...domain }: Readonly<DomainRecord>): void {
     const { reader, context, dns, seen: tell } = this.#options;
     this.#underWay.add(id);
     context.work(`look:${id}`, async (signal) => {
@@ -64,9 +68,14 @@ export class LookTurns {
       await context.report(async () => {
         this.#underWay.delete(id);
         const now = reader.get(tables.domains, id);
-        if (now?.status === 'pending_dns') await tell(now, seen);
+        // Else it was looked at meanwhile, or is another.
+        if (now?.nextTryAtMs === nextTryAtMs) await tell(now, seen);
         else this.next();
       });
     });
   }
+}
+
+function dueAtMs({ nextTryAtMs }: Readonly<DomainRecord>): number {
+  return nextTryAtMs ?? 0;
 }

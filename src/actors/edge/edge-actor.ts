@@ -20,6 +20,8 @@ export type EdgeProtocol = {
   sync: { in: object; out: boolean };
   /** The routes of an app's hosts, instead of those that it had. */
   route: { in: { appId: string; routes: EdgeRoute[] }; out: boolean };
+  /** Replies once it has done what it was told before. */
+  heard: { in: object; out: null };
   /** Sends all certificates: those of domains have changed. */
   certificates: { in: object; out: boolean };
 };
@@ -33,6 +35,8 @@ export interface EdgeDeps extends Pick<WorkloadDeps, 'reader' | 'driver' | 'cloc
   acmeDirectory?: string | null;
   /** What a certificate is ordered for that serves the names of apps; absent or null: none is. */
   appsWildcard?: string | null;
+  /** How the edge leads to the panel; absent or null: it does not. */
+  panelRoute?: () => EdgeRoute | null;
   secrets: Pick<SecretBox, 'open'>;
 }
 
@@ -97,6 +101,7 @@ class Edge {
   get handlers(): Actor<EdgeProtocol> {
     return {
       sync: () => this.#sync(),
+      heard: () => null,
       certificates: () => this.#sendCertificates(),
       route: ({ appId, routes }) => this.#change(appId, routes),
     };
@@ -122,9 +127,11 @@ class Edge {
 
   async #sendCertificates(): Promise<boolean> {
     const { driver, reader, secrets, clock, logger, appsWildcard = null } = this.#deps;
+    const panelHost = this.#deps.panelRoute?.()?.host ?? null;
     this.#cancelCertificates();
     try {
-      await driver.setCertificates(edgeCertificates(reader, secrets, appsWildcard));
+      const own = { appsWildcard, panelHost };
+      await driver.setCertificates(edgeCertificates(reader, secrets, own));
       return true;
     } catch (error) {
       logger.warn({ err: error }, 'edge_certificates_not_set');
@@ -136,17 +143,22 @@ class Edge {
     }
   }
 
-  /** Domains answer challenges of the authority that certificates are ordered from. */
+  /**
+   * Domains, and the panel, answer challenges of the authority that certificates are ordered from. The last route of a host
+   * counts: that of the panel is nobody else's.
+   */
   #allRoutes(): EdgeRoute[] {
     const { reader, acmeDirectory = null } = this.#deps;
+    const panel = this.#deps.panelRoute?.() ?? null;
     const all = [...this.#routes.values()];
     const account = acmeDirectory === null ? null : reader.get(tables.acmeAccounts, acmeDirectory);
-    if (!account) return all.flat();
+    if (!account) return panel === null ? all.flat() : [...all.flat(), panel];
     const { thumbprint: acmeThumbprint } = account;
-    return all.flatMap((routes) =>
+    const routes = all.flatMap((routes) =>
       // The first is the app's own, below the domain of apps.
       routes.map((route, at) => (at === 0 ? route : { ...route, acmeThumbprint })),
     );
+    return panel === null ? routes : [...routes, { ...panel, acmeThumbprint }];
   }
 
   #sendIn(delayMs: number): void {

@@ -24,7 +24,7 @@ interface Agreed {
 
 /**
  * Asks a runner to hand over that speaks otherwise than we do, or leaves out other layers of isolation than
- * `without`, or knows no port for HTTPS where there is to be one; then it throws ConnectionLost.
+ * `without`, or knows no port for HTTPS, or no way to the panel, where there is to be one; then it throws ConnectionLost.
  */
 export async function agree(
   connection: Connection,
@@ -38,6 +38,8 @@ export async function agree(
     logger.warn({ without: hello.without ?? null, ours: without }, 'runner_of_other_isolation');
   } else if (edge?.tlsPort !== undefined && hello.tls !== true) {
     logger.warn({}, 'runner_without_https');
+  } else if (edge?.leadsToPanel === true && hello.panel !== true) {
+    logger.warn({}, 'runner_without_panel');
   } else return;
   await connection.request({ op: 'handover' });
   throw new ConnectionLost();

@@ -75,6 +75,7 @@ export class Edge implements VisitorHost {
       logger,
       watch: this.watch,
       accessLog: this.#accessLog,
+      answered: (status) => this.answered(status),
       isTrusted: (address) => this.#clients.isTrusted(address),
       secureOrigin: (host) => this.#secureOrigin(host),
     });
@@ -122,6 +123,11 @@ export class Edge implements VisitorHost {
     this.#tls?.setCertificates(certificates);
   }
 
+  /** Says, before its routes, how many processes take connections with it; itself is one of them. */
+  shareWith(processes: number): void {
+    this.#routes.shareWith(processes);
+  }
+
   /** Addresses and CIDRs of proxies, from now on. Throws when one is neither. */
   trust(proxies: readonly string[]): void {
     this.#clients.trust(proxies);
@@ -162,6 +168,10 @@ export class Edge implements VisitorHost {
 
   begun(socket: net.Socket): () => void {
     return this.#clients.begin(socket);
+  }
+
+  answered(status: number): void {
+    this.#traffic.answered(status);
   }
 
   visit(visit: Visit): void {

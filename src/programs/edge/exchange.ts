@@ -76,7 +76,9 @@ export class Exchange implements VisitEvents, AppEvents, Watched {
     this.#host = host;
     this.#route = route;
     this.#targets = host.balancer.order(route.targets);
-    this.#requestId = visit.head.requestId ?? newRequestId();
+    // The panel looks for a request by its id, so that is nobody's choice.
+    const { requestId = newRequestId() } = route.panel === undefined ? visit.head : {};
+    this.#requestId = requestId;
     this.#bodyMax = visit.head.isWebSocketUpgrade ? Infinity : bodyBytesMax(route.settings);
     this.#startedS = host.watch.nowS;
     this.#movedS = this.#startedS;
@@ -187,11 +189,13 @@ export class Exchange implements VisitEvents, AppEvents, Watched {
   }
 
   answerInterim(head: AnswerHead): void {
+    this.#noteAnswers();
     this.#movedS = this.#host.watch.nowS;
     this.#visit.interim(head);
   }
 
   answerHead(head: AnswerHead): void {
+    this.#noteAnswers();
     this.#phase = 'answered';
     this.#status = head.status;
     if (head.status === 101) this.#route.counts?.socketOpened();
@@ -224,6 +228,9 @@ export class Exchange implements VisitEvents, AppEvents, Watched {
   failed(error: Error): void {
     const target = this.#upstream?.target;
     const again = this.#mayBeSentAgain();
+    // It takes connections and answers nothing: with the fewest under way it would draw all of them.
+    const isNoUse = this.#phase === 'sent' && this.#connection?.isReused === false;
+    if (target !== undefined && isNoUse) this.#host.balancer.noteRefused(target);
     this.#connection = undefined;
     this.#wasTaken = true;
     if (target !== undefined) this.#host.failed(target, this.#requestId, error, again);
@@ -243,12 +250,15 @@ export class Exchange implements VisitEvents, AppEvents, Watched {
     this.#connection = connection;
     this.#phase = 'sent';
     this.#movedS = this.#host.watch.nowS;
-    if (this.#upstream !== undefined) this.#host.balancer.noteTaken(this.#upstream.target);
     const hasBody = this.#visit.head.body !== 0;
     connection.send(this, this.#host.headFor(this.#visit, this.#requestId), hasBody);
     if (!hasBody || this.#connection !== connection) return;
     this.#awaitsBody = true;
     this.#visit.takeBody();
+  }
+
+  #noteAnswers(): void {
+    if (this.#upstream !== undefined) this.#host.balancer.noteTaken(this.#upstream.target);
   }
 
   #notConnected(target: Target, error: unknown): void {

@@ -13,7 +13,7 @@ import { challengeAnswer, challengePath } from './challenge.ts';
 import { Exchange, type ExchangeHost } from './exchange.ts';
 import { forwardedLines, protoOf, visitorOf } from './forwarded.ts';
 import type { RequestHead } from './http1/request-head.ts';
-import { bareNotice, type Notice, noticeOf, redirectNotice } from './pages.ts';
+import { bareNotice, type Notice, noticeOf, redirectNotice, uncertifiedNotice } from './pages.ts';
 import { RequestTurns } from './request-turns.ts';
 import type { LiveRoute, Routes } from './routes.ts';
 import { type Upstream, Upstreams } from './upstreams.ts';
@@ -30,6 +30,8 @@ export interface ForwarderOptions {
   watch: Watch;
   isTrusted: InNetworks;
   accessLog: AccessLog;
+  /** Counts what is answered here, by its status. */
+  answered: (status: number) => void;
   /** Where a host is that has a certificate; undefined: on HTTP alone. */
   secureOrigin: (host: string) => string | undefined;
 }
@@ -60,18 +62,23 @@ export class Forwarder implements ExchangeHost {
     const name = hostName(host);
     // The absolute form names a second host; apps and edge could believe different ones.
     if (name === undefined || !(target.startsWith('/') || target === '*')) {
-      visit.notice(noticeOf(400));
+      this.#answer(visit, noticeOf(400));
       return;
     }
     const route = this.#routes.find(name);
     const own = route && this.#ownAnswer(visit, name, route);
-    if (route === undefined) visit.notice(noticeOf(404));
-    else if (own !== undefined) visit.notice(own);
+    if (route === undefined) this.#answer(visit, noticeOf(404));
+    else if (own !== undefined) this.#answer(visit, own);
     else new Exchange(visit, this, route).begin();
   }
 
   close(): void {
     this.#upstreams.close();
+  }
+
+  #answer(visit: Visit, notice: Notice): void {
+    this.#options.answered(notice.status);
+    visit.notice(notice);
   }
 
   upstreamOf(target: Target): Upstream {
@@ -98,7 +105,7 @@ export class Forwarder implements ExchangeHost {
     const { accessLog, isTrusted } = this.#options;
     const { method, target, host, fields } = head;
     const address = visitorOf(head, origin, isTrusted);
-    const version = head.isOld ? '1.0' : '1.1';
+    const version = origin.version ?? (head.isOld ? '1.0' : '1.1');
     accessLog.add(app, { ...ended, address, method, target, version, host, fields });
   }
 
@@ -112,17 +119,27 @@ export class Forwarder implements ExchangeHost {
     if (origin.servername === undefined) {
       const answer = challengeAnswer(route, head.target);
       if (answer !== undefined) return bareNotice(answer);
-      if (head.target.startsWith(challengePath)) return undefined;
+      const isChallenge = route.panel === undefined && head.target.startsWith(challengePath);
+      if (isChallenge) return undefined;
       const secure = this.#options.secureOrigin(name);
-      if (secure !== undefined && !this.cameByHttps(visit)) {
-        return redirectNotice(secure + pathOf(visit));
-      }
+      const isPlain = !this.cameByHttps(visit);
+      if (isPlain && route.panel !== undefined) return plainPanelNotice(visit, route.panel, secure);
+      if (isPlain && secure !== undefined) return redirectNotice(secure + pathOf(visit));
     }
     const { redirectTo } = route;
     if (redirectTo === undefined) return undefined;
     const other = this.#options.secureOrigin(redirectTo) ?? plainOrigin(redirectTo, visit);
     return redirectNotice(other + pathOf(visit));
   }
+}
+
+/** What is meant for the panel goes over HTTPS or nowhere: passwords are sent there. */
+function plainPanelNotice(
+  visit: Visit,
+  { origin }: NonNullable<LiveRoute['panel']>,
+  secure: string | undefined,
+): Notice {
+  return secure === undefined ? uncertifiedNotice() : redirectNotice(origin + pathOf(visit));
 }
 
 function pathOf({ head: { target } }: Visit): string {

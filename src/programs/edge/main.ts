@@ -62,6 +62,7 @@ function main(): void {
   const obey = async (order: EdgeOrder, handle: ListeningHandle | undefined): Promise<void> => {
     switch (order.op) {
       case 'begin':
+        edge.shareWith(order.processes ?? 1);
         edge.trust(order.trustedProxies);
         edge.setRoutes(order.routes);
         edge.setCertificates(order.certificates);

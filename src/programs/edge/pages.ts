@@ -51,6 +51,15 @@ const sentences: Readonly<Record<EdgeStatus, string>> = {
   503: 'The app is not running.',
   504: 'The app did not answer in time.',
 };
+/** Of Gangway itself. */
+const panelSentences: Readonly<Partial<Record<EdgeStatus, string>>> = {
+  413: 'The request is too large.',
+  502: 'Gangway does not answer right now.',
+  503: 'Gangway is not running.',
+  504: 'Gangway did not answer in time.',
+};
+const uncertified =
+  'Gangway is served here over HTTPS alone, and the certificate for that is not there yet.';
 const crowdedApp = 'The app has too many visitors at once. Try again in a moment.';
 
 /** The rest of such a request is not read, so its connection carries no other one. */
@@ -72,6 +81,10 @@ const vacancies: Readonly<Record<Vacancy, { sentence: string; retryAfterS: numbe
     retryAfterS: 2,
   },
   stopped: { sentence: 'This app is stopped.', retryAfterS: 30 },
+  panel_away: {
+    sentence: 'Gangway is restarting, or is stopped. Try again in a moment.',
+    retryAfterS: 2,
+  },
 };
 
 const retryAfterS = 2;
@@ -82,10 +95,13 @@ export function newRequestId(): string {
 }
 
 /** `route`: of the app that does not answer; absent: there is none. */
-export function noticeOf(status: EdgeStatus, route?: Pick<LiveRoute, 'app'>): Notice {
+export function noticeOf(
+  status: EdgeStatus,
+  route?: Pick<LiveRoute, 'app'> & Partial<Pick<LiveRoute, 'panel'>>,
+): Notice {
   return {
     status,
-    sentence: sentences[status],
+    sentence: (route?.panel && panelSentences[status]) ?? sentences[status],
     retryAfterS: status >= 500 ? retryAfterS : null,
     requestId: newRequestId(),
     app: route?.app?.name ?? null,
@@ -95,6 +111,11 @@ export function noticeOf(status: EdgeStatus, route?: Pick<LiveRoute, 'app'>): No
 /** The answer to a request that is to be made elsewhere, in the same way. */
 export function redirectNotice(location: string): Notice {
   return { ...noticeOf(308), location };
+}
+
+/** The answer at the panel's host while that has no certificate. */
+export function uncertifiedNotice(): Notice {
+  return { ...noticeOf(503), sentence: uncertified, retryAfterS: 30 };
 }
 
 /** The answer to a program that asks for nothing else. */

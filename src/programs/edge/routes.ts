@@ -2,7 +2,8 @@
  * Owns which host goes where: the latest routes.
  *
  * 1. Of a route's targets the one with the fewest requests under way comes first (`lib/balancer.ts`).
- * 2. New routes apply to the next request. A request under way stays with its target.
+ * 2. What an app may have at once is shared out among the processes of the edge, in equal parts that are rounded up.
+ * 3. New routes apply to the next request. A request under way stays with its target.
  */
 import type { Target } from '../../protocol/edge-messages.ts';
 import { type AppEdgeSettings, edgeSettingsOf } from '../../protocol/app-edge-settings.ts';
@@ -18,6 +19,7 @@ export interface LiveRoute {
   readonly redirectTo: string | undefined;
   readonly app: EdgeRoute['app'];
   readonly acmeThumbprint: string | undefined;
+  readonly panel: EdgeRoute['panel'];
   readonly settings: Readonly<AppEdgeSettings>;
   readonly load: Load;
   /** Undefined: nobody asks how many visitors it has. */
@@ -32,6 +34,8 @@ export interface Load {
 export class Routes {
   readonly balancer: Balancer<Target>;
   readonly #traffic: Traffic;
+  /** How many processes of the edge there are. */
+  #processes = 1;
   #routes: ReadonlyMap<string, LiveRoute> = new Map();
   /** Every target of a route once, the same one as long as routes lead there. */
   #targets: ReadonlyMap<string, Target> = new Map();
@@ -40,6 +44,11 @@ export class Routes {
   constructor(clock: Clock, traffic: Traffic) {
     this.#traffic = traffic;
     this.balancer = new Balancer(clock);
+  }
+
+  /** From the next routes on. */
+  shareWith(processes: number): void {
+    this.#processes = processes;
   }
 
   replace(routes: readonly EdgeRoute[]): void {
@@ -54,7 +63,8 @@ export class Routes {
         redirectTo: route.redirectTo,
         app: route.app,
         acmeThumbprint: route.acmeThumbprint,
-        settings: edgeSettingsOf(route.settings),
+        panel: route.panel,
+        settings: this.#partOf(edgeSettingsOf(route.settings)),
         load: loads.of(route.app?.id ?? route.host, () => ({ underWay: 0 })),
         counts: route.app && this.#traffic.of(route.app.id),
       },
@@ -62,6 +72,12 @@ export class Routes {
     this.#routes = new Map(live);
     this.#targets = targets.kept;
     this.#loads = loads.kept;
+  }
+
+  #partOf(settings: AppEdgeSettings): AppEdgeSettings {
+    const { maxConnections: all } = settings;
+    if (all === null) return settings;
+    return { ...settings, maxConnections: Math.ceil(all / this.#processes) };
   }
 
   /** That of the host itself, else of a wildcard; undefined for a host that is no app's. */
@@ -86,6 +102,6 @@ function keeping<T>(known: ReadonlyMap<string, T>) {
   return { kept, of };
 }
 
-function keyOf({ host, port, workload = '' }: Target): string {
-  return `${host}:${String(port)} ${workload}`;
+function keyOf({ host, port, workload = '', socket = '' }: Target): string {
+  return `${host}:${String(port)} ${workload}${socket}`;
 }

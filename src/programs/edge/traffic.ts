@@ -10,6 +10,7 @@ import type { EdgeRoute } from '../../protocol/workload.ts';
 import {
   durationBoundsS,
   newCounts,
+  ownTraffic,
   trafficAt,
   type TrafficReport,
 } from '../../protocol/traffic.ts';
@@ -96,17 +97,25 @@ export class AppCounts {
 
 export class Traffic {
   readonly #options: TrafficOptions;
-  #apps: ReadonlyMap<string, AppCounts> = new Map();
+  #apps: ReadonlyMap<string, AppCounts>;
   #changed: AppCounts[] = [];
   #lives = 0;
+  readonly #own: AppCounts;
 
   constructor(options: TrafficOptions) {
     this.#options = options;
+    this.#own = this.#begin(ownTraffic, 0);
+    this.#apps = new Map([[ownTraffic, this.#own]]);
+  }
+
+  /** A request was answered that is no app's, or not yet. */
+  answered(status: number): void {
+    this.#own.finished({ status, byEdge: false, bytesIn: 0, bytesOut: 0, ms: 0 });
   }
 
   /** Counts of apps that no route leads to are told no more. */
   follow(routes: readonly EdgeRoute[]): void {
-    const apps = new Map<string, AppCounts>();
+    const apps = new Map([[ownTraffic, this.#own]]);
     for (const { app } of routes) {
       if (app === undefined || apps.has(app.id)) continue;
       apps.set(app.id, this.#apps.get(app.id) ?? this.#begin(app.id));
@@ -126,8 +135,8 @@ export class Traffic {
     if (changed.length > 0) this.#options.tell(changed.map((one) => one.report()));
   }
 
-  #begin(app: string): AppCounts {
-    return new AppCounts(app, ++this.#lives, (counts) => {
+  #begin(app: string, life = ++this.#lives): AppCounts {
+    return new AppCounts(app, life, (counts) => {
       this.#changed.push(counts);
       if (this.#changed.length === 1) this.#options.clock.after(tellMs, () => this.flush());
     });

@@ -10,7 +10,7 @@
  * 3. So many connections to a target are kept unused, and none once no route leads there.
  */
 import type { OwnPlace, Target, Tenants } from '../../protocol/edge-messages.ts';
-import { AppConnection } from './http1/app-connection.ts';
+import { type AppAddress, AppConnection } from './http1/app-connection.ts';
 import { TargetTurns } from './request-turns.ts';
 import type { Watch } from './watch.ts';
 
@@ -105,6 +105,7 @@ export class Upstream {
   async connect(): Promise<AppConnection> {
     const { target } = this;
     const { tenants } = this.#options;
+    if (target.socket !== undefined) return this.#open({ path: target.socket });
     if (target.workload === undefined) return this.#open(target);
     const place = tenants.ownPlace(target);
     if (place !== undefined) return this.#connectInside(place);
@@ -132,9 +133,10 @@ export class Upstream {
     throw new NotItsOwn();
   }
 
-  #open({ host, port }: OwnPlace): Promise<AppConnection> {
+  #open(at: AppAddress): Promise<AppConnection> {
     const release = (connection: AppConnection): void => this.#keep(connection);
-    return AppConnection.open({ host, port }, this.#options.watch, release);
+    const address = 'path' in at ? at : { host: at.host, port: at.port };
+    return AppConnection.open(address, this.#options.watch, release);
   }
 
   #keep(connection: AppConnection): void {

@@ -13,6 +13,8 @@ export interface Origin {
   readonly proto: 'http' | 'https';
   /** The name that its certificate was given for, in lower case. */
   readonly servername?: string;
+  /** Of HTTP. Absent: each head says it. */
+  readonly version?: '2';
 }
 
 /**

@@ -15,6 +15,7 @@ import { lineLogger } from '../../lib/line-logger.ts';
 import type { Logger } from '../../lib/log.ts';
 import { edgeUid } from '../../lib/processes/program-uids.ts';
 import { layersIn } from '../../protocol/isolation.ts';
+import { preparePanelDir } from '../../protocol/panel-sockets.ts';
 import {
   runnerSocketDir,
   runnerSocketName,
@@ -160,7 +161,7 @@ async function main(): Promise<void> {
     openNetworks: () => openNetworks({ stateDir, instance, clock: systemClock, logger }),
   });
   const edge: EdgeKeeper = new EdgeKeeper({
-    ...{ stateDir, seal },
+    ...{ stateDir, seal, panelDir: preparePanelDir(dataDir) },
     tenants: () => runner,
     uid: host.isRoot ? edgeUid : null,
     clock: systemClock,

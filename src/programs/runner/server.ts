@@ -152,7 +152,13 @@ class Connection {
 
   #handlersOf({ runner, edge, without, handover }: RunnerServerOptions): Handlers {
     return {
-      hello: () => ({ protocol: runnerProtocol, pid: process.pid, without, tls: true }),
+      hello: () => ({
+        protocol: runnerProtocol,
+        pid: process.pid,
+        without,
+        tls: true,
+        panel: true,
+      }),
       handover,
       configure: (frame) => edge.configure(frame.edge),
       start: ({ spec }) => runner.start(spec),

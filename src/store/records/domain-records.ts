@@ -25,14 +25,16 @@ export interface DomainRecord {
   /** Since when the host is its team's; null: it is a claim, as others may have, too. */
   verifiedAtMs: number | null;
   status: DomainStatus;
-  /** Why it is not active, for people. */
+  /** Since when its DNS shows no more that it is its team's; absent or null: it does. */
+  lostAtMs?: number | null;
+  /** Why it is not active, or will not be for ever, for people. */
   error: string | null;
   /** What has to be set; all of it is found before the host is verified. */
   records: DnsEntry[];
   certificateId: string | null;
   /** Tries in a row that did not bring it on. */
   failures: number;
-  /** Of the look at the DNS, or of the order of a certificate; null: nothing is tried by itself. */
+  /** Of the look at the DNS; null: nobody looks by itself. */
   nextTryAtMs: number | null;
   createdAtMs: number;
 }
@@ -80,6 +82,8 @@ export interface CertificateOrderRecord {
   /** Tries in a row that the authority, or the program for the DNS, refused. */
   failures: number;
   nextTryAtMs: number;
+  /** Why the last try came to nothing, for people; absent: there was none. */
+  error?: string;
   /** Whether it was the authority that said when: then nobody tries earlier. */
   isHeld: boolean;
 }

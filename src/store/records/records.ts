@@ -179,6 +179,15 @@ export interface TwoFactorRecord {
  * When a session was last used. It has a table of its own, because it changes often and decides
  * nothing.
  */
+/** What a public registry answered. */
+export interface LookupRecord {
+  /** What was asked. */
+  id: string;
+  fetchedAtMs: number;
+  /** JSON. */
+  found: string;
+}
+
 export interface SightingRecord {
   sessionId: string;
   userId: string;

@@ -178,6 +178,9 @@ export const tables = {
   sightings: table<stored.SightingRecord>()('sightings', (r) => r.sessionId, {
     user: { keys: (r) => [[r.userId, r.sessionId]] },
   }),
+  lookups: table<stored.LookupRecord>()('lookups', (r) => r.id, {
+    age: { keys: (r) => [[r.fetchedAtMs, r.id]] },
+  }),
   invites: table<stored.InviteRecord>()('invites', (r) => r.id, {
     hash: { keys: (r) => [[r.hash]], unique: 'This invite exists.' },
     team: { keys: (r) => [[r.teamId, r.id]] },

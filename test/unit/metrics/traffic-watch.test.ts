@@ -7,7 +7,12 @@ import {
   trafficSamples,
 } from '../../../src/metrics/traffic-samples.ts';
 import { TrafficWatch } from '../../../src/metrics/traffic-watch.ts';
-import { type AppTraffic, newCounts, trafficAt } from '../../../src/protocol/traffic.ts';
+import {
+  type AppTraffic,
+  newCounts,
+  ownTraffic,
+  trafficAt,
+} from '../../../src/protocol/traffic.ts';
 import { ManualClock, settle } from '../../support/manual-clock.ts';
 import { noLog } from '../../support/runner.ts';
 
@@ -54,15 +59,21 @@ describe('TrafficWatch', () => {
 
   it('writes what came in each ten seconds, and nothing where nothing came', async () => {
     watch.start();
-    told = new Map([['app_a', trafficOf(5)]]);
+    told = new Map([
+      ['app_a', trafficOf(5)],
+      [ownTraffic, trafficOf(1)],
+    ]);
     await tick();
     assert.equal(written.length, 0); // Nobody knows when these came.
     told = new Map([
       ['app_a', trafficOf(8)],
       ['app_b', trafficOf(2)],
+      // The edge's own are no app's: they are kept, and have no samples.
+      [ownTraffic, trafficOf(2)],
     ]);
     await tick();
     await tick();
+    assert.deepEqual([forgotten, (await watch.now()).has(ownTraffic)], [[], true]);
     assert.deepEqual(
       written.map(([app, { counts }]) => [app, counts[0]]),
       [

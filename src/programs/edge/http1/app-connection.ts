@@ -6,7 +6,7 @@
  * 2. It may carry another request only when the last and its answer are whole, nothing came behind, and the app has
  *    not said otherwise.
  */
-import type { Socket, TcpNetConnectOpts } from 'node:net';
+import type { NetConnectOpts, Socket } from 'node:net';
 
 import { connectWithin } from '../../../lib/connect.ts';
 import type { Watch } from '../watch.ts';
@@ -34,10 +34,15 @@ export interface AppEvents {
   failed(error: Error): void;
 }
 
+/** `path`: of the panel's socket. */
+export type AppAddress = { host: string; port: number } | { path: string };
+
 const connectMs = 5000;
 const interimMax = 100;
 /** For how long it is kept unused, unless the app says less. */
 const keptS = 60;
+/** Gangway's gateway does not say that it closes a connection which is unused for 8 to 12 s. */
+const keptToPanelS = 5;
 /** An app closes a connection it has kept for as long as it said; a request is not to cross that. */
 const earlierS = 2;
 
@@ -54,18 +59,19 @@ export class AppConnection {
   #interim = 0;
   #isSent = false;
   #isPaused = false;
+  readonly #keptForS: number;
   #keptS = Infinity;
   /** It has carried a request before this one. */
   isReused = false;
 
   /** Rejects when the app does not take it. `release`: it may carry another request. */
   static async open(
-    address: { host: string; port: number },
+    address: AppAddress,
     watch: Watch,
     release: (connection: AppConnection) => void,
   ): Promise<AppConnection> {
-    const connection = new AppConnection(watch, release);
-    const options: TcpNetConnectOpts = {
+    const connection = new AppConnection(watch, release, 'path' in address ? keptToPanelS : keptS);
+    const options: NetConnectOpts = {
       ...address,
       noDelay: true,
       onread: {
@@ -80,9 +86,14 @@ export class AppConnection {
     return connection;
   }
 
-  private constructor(watch: Watch, release: (connection: AppConnection) => void) {
+  private constructor(
+    watch: Watch,
+    release: (connection: AppConnection) => void,
+    keptForS: number,
+  ) {
     this.#watch = watch;
     this.#release = release;
+    this.#keptForS = keptForS;
   }
 
   get isOpen(): boolean {
@@ -228,7 +239,8 @@ export class AppConnection {
     this.#body = undefined;
     if (isAll && this.#isSent && head?.keepsConnection === true && this.isOpen) {
       this.isReused = true;
-      this.#keptS = this.#watch.nowS + Math.min((head.keepsForS ?? keptS) - earlierS, keptS);
+      const toldS = head.keepsForS ?? this.#keptForS + earlierS;
+      this.#keptS = this.#watch.nowS + Math.min(toldS - earlierS, this.#keptForS);
       this.#release(this);
     } else this.#socket?.destroy();
     events.answerEnd(trailers);

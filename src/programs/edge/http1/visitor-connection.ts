@@ -25,6 +25,8 @@ export interface VisitorHost {
   /** A head is whole. The returned function says that its request is over. */
   begun(socket: Socket): () => void;
   visit(visit: Visit): void;
+  /** A request was answered that could not be read, with this status. */
+  answered(status: number): void;
 }
 
 /** For a head; for a kept connection, longer than common clients keep one, so that it is not closed under a request. */
@@ -42,6 +44,7 @@ const bareAnswers = {
   late: '408 Request Timeout',
 } as const;
 
+const nothing = (): void => undefined;
 const continueHead = { status: 100, reason: 'Continue', fields: '' };
 
 type Phase = 'head' | 'visit' | 'closing' | 'closed';
@@ -360,6 +363,7 @@ export class VisitorConnection implements Visit {
   }
 
   #refuse(why: keyof typeof bareAnswers): void {
+    this.#host.answered(parseInt(bareAnswers[why], 10));
     this.#outlet.text(`HTTP/1.1 ${bareAnswers[why]}\r\nconnection: close\r\n\r\n`);
     this.#outlet.flush();
     this.#close();
@@ -393,8 +397,4 @@ export class VisitorConnection implements Visit {
     this.#events = undefined;
     events?.gone();
   }
-}
-
-function nothing(): void {
-  // Nothing is under way.
 }

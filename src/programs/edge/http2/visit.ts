@@ -1,73 +1,72 @@
-/**
- * Owns a request of a visitor who speaks HTTP/2, and its answer: one stream. It is read as the head of HTTP/1.1 that it
- * becomes for the app, by the same rules.
- */
-import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from 'node:http2';
-
+/** Owns a request of a visitor who speaks HTTP/2, and its answer: one stream. */
 import type { AnswerHead } from '../http1/answer-head.ts';
-import { passedTrailers } from '../http1/body-reader.ts';
-import { Outlet } from '../http1/outlet.ts';
-import { readRequestHead, type RequestHead } from '../http1/request-head.ts';
+import { withoutNames } from '../http1/fields.ts';
+import type { RequestHead } from '../http1/request-head.ts';
 import { type Notice, noticeText } from '../pages.ts';
 import type { Origin, Visit, VisitEvents } from '../visit.ts';
+import { type ErrorCode, errors } from './frames.ts';
+import type { HpackEncoder } from './hpack-encoder.ts';
+import type { Request } from './request-fields.ts';
+import { SendStream } from './send-stream.ts';
+import type { Sender } from './sender.ts';
 
-/** RST_STREAM codes of RFC 9113, 7. */
-const internalError = 2;
-/** Of answers: Node refuses to send these more than once. Joined they mean the same (RFC 9110, 5.2). */
-const sentOnce: ReadonlySet<string> = new Set([
-  ...['access-control-allow-credentials', 'access-control-max-age', 'age', 'content-encoding'],
-  ...['content-language', 'content-location', 'content-md5', 'content-range', 'content-type'],
-  ...['date', 'etag', 'expires', 'last-modified', 'location', 'retry-after', 'tk'],
-  'x-content-type-options',
-]);
-
-/** Undefined: it can be no request. `endsHere`: nothing follows its head. */
-export function readHead(headers: IncomingHttpHeaders, endsHere: boolean): RequestHead | undefined {
-  const { ':method': method = '', ':path': path = '', ':authority': authority } = headers;
-  const host = authority ?? headers.host;
-  // Two hosts could be taken for either.
-  if (host === undefined || (headers.host ?? host) !== host) return undefined;
-  let text = `${method} ${path} HTTP/1.1\r\nhost: ${host}\r\n`;
-  for (const name in headers) {
-    const value = headers[name];
-    // An interim answer is sent here, as soon as the body is wanted.
-    if (value === undefined || name.startsWith(':') || name === 'host' || name === 'expect')
-      continue;
-    for (const one of Array.isArray(value) ? value : [value]) text += `${name}: ${one}\r\n`;
-  }
-  const isFramed = endsHere || headers['content-length'] !== undefined;
-  return readRequestHead(`${text}${isFramed ? '' : 'transfer-encoding: chunked\r\n'}\r\n`);
+/** What a visit needs of its session. */
+export interface VisitSession {
+  readonly origin: Origin;
+  readonly sender: Sender;
+  readonly encoder: HpackEncoder;
+  /** So much of its body is not held any more. */
+  taken(visit: Http2Visit, bytes: number): void;
+  reset(visit: Http2Visit, code: ErrorCode): void;
+  /** Some of its answer is. */
+  sent(visit: Http2Visit): void;
 }
+
+/** Of a body: nobody has asked for it, it is told as it comes, it waits, or nobody is told. */
+type BodyWay = 'held' | 'flows' | 'paused' | 'dropped';
+
+/** From here on it is sent at once, more of it waits, or all streams of the session have too much. */
+const [sendFrom, waitFrom, sessionMax] = [16 * 1024, 64 * 1024, 1024 * 1024];
 
 export class Http2Visit implements Visit {
   readonly head: RequestHead;
   readonly origin: Origin;
-  readonly #stream: ServerHttp2Stream;
-  readonly #outlet: Outlet;
+  /** All bytes that are given are copied. */
+  readonly holdsBytes = false;
+  readonly out: SendStream;
+  /** How much the client may send still, and how much more it is to be told. */
+  window: number;
+  owed = 0;
+  /** Its end has come. */
+  isReceived = false;
+  readonly #session: VisitSession;
   readonly #expectsContinue: boolean;
   #events: VisitEvents | undefined;
+  #way: BodyWay = 'held';
+  readonly #held: Buffer[] = [];
+  #received = 0;
   #trailers = '';
-  #hasTrailers = false;
+  #hasNoBody = false;
   #awaitsDrain = false;
-  #isDropped = false;
 
+  /** `windows`: how much may be sent, and come. */
   constructor(
-    stream: ServerHttp2Stream,
-    origin: Origin,
-    head: RequestHead,
-    expectsContinue: boolean,
+    session: VisitSession,
+    id: number,
+    { head, expectsContinue }: Request,
+    windows: { sends: number; receives: number },
   ) {
-    this.#stream = stream;
-    this.origin = origin;
+    this.#session = session;
+    this.origin = session.origin;
     this.head = head;
     this.#expectsContinue = expectsContinue;
-    this.#outlet = new Outlet(stream);
-    // They may be here before the body is taken.
-    if (head.body === 'chunked') stream.once('trailers', (trailers) => this.#take(trailers));
+    this.window = windows.receives;
+    this.out = new SendStream(id, windows.sends, () => this.#sent());
   }
 
-  get holdsBytes(): boolean {
-    return this.#outlet.holdsBytes;
+  /** Of its body, what waits. */
+  get heldBytes(): number {
+    return this.#held.reduce((sum, { length }) => sum + length, 0);
   }
 
   listen(events: VisitEvents): void {
@@ -75,168 +74,159 @@ export class Http2Visit implements Visit {
   }
 
   takeBody(): void {
-    const stream = this.#stream;
-    if (this.#expectsContinue && !stream.destroyed) stream.additionalHeaders({ ':status': 100 });
-    stream.on('data', (bytes: Buffer) => {
-      if (this.#isDropped) return;
-      this.#events?.bodyBytes(bytes, 0, bytes.length);
-      this.#events?.bodyFlush();
-    });
-    stream.once('end', () => {
-      // Of one that was broken off, too; what it lacks must not look whole.
-      if (!this.#isDropped && !stream.aborted) this.#events?.bodyEnd(this.#trailers);
-    });
+    if (this.#way !== 'held') return;
+    this.#way = 'flows';
+    if (this.#expectsContinue && this.#received === 0 && !this.isReceived) {
+      this.out.interim(this.#session.encoder.status(100));
+      this.#session.sender.ready(this.out);
+    }
+    this.#readOn();
   }
 
   pauseBody(): void {
-    this.#stream.pause();
+    if (this.#way === 'flows') this.#way = 'paused';
   }
 
   resumeBody(): void {
-    this.#stream.resume();
+    if (this.#way !== 'paused') return;
+    this.#way = 'flows';
+    this.#readOn();
   }
 
   dropBody(): void {
-    this.#isDropped = true;
-    this.#stream.resume();
+    this.#way = 'dropped';
+    for (const { length } of this.#held.splice(0)) this.#session.taken(this, length);
   }
 
   interim({ status, fields }: AnswerHead): void {
-    if (status === 100 || this.#stream.destroyed) return;
-    this.#trying(() => this.#stream.additionalHeaders({ ':status': status, ...headersOf(fields) }));
+    if (status === 100 || this.out.isOver) return;
+    const { encoder, sender } = this.#session;
+    this.out.interim(encoder.status(status) + encoder.lines(fields));
+    sender.ready(this.out);
   }
 
   answer({ status, fields, body, trailer }: AnswerHead): void {
-    const list = listOf(status, fields);
-    if (typeof body === 'number' && status !== 204) list.push('content-length', String(body));
-    const hasTrailers = body === 'chunked' && trailer !== '';
-    if (hasTrailers) list.push('trailer', trailer);
-    const endStream = status === 204 || status === 304 || this.head.method === 'HEAD';
-    this.#respond(list, endStream, hasTrailers);
+    if (this.out.isOver) return;
+    const { encoder, sender } = this.#session;
+    let block = encoder.status(status) + encoder.lines(fields);
+    if (typeof body === 'number' && status !== 204)
+      block += encoder.field('content-length', String(body));
+    if (body === 'chunked' && trailer !== '') block += encoder.field('trailer', trailer);
+    this.#hasNoBody = status === 204 || status === 304 || this.head.method === 'HEAD';
+    if (this.#hasNoBody) this.out.end('');
+    this.out.head(block);
+    sender.ready(this.out);
   }
 
   bytes(bytes: Buffer, from: number, to: number): void {
-    if (this.#stream.writable) this.#outlet.bytes(bytes, from, to);
+    if (this.#hasNoBody || this.out.isOver || from === to) return;
+    this.#session.sender.pending += to - from;
+    this.out.data(bytes.toString('latin1', from, to));
   }
 
   flush(): boolean {
-    if (!this.#stream.writable || this.#outlet.flush()) return true;
-    if (!this.#awaitsDrain) this.#stream.once('drain', () => this.#drained());
-    this.#awaitsDrain = true;
-    return false;
+    const { out } = this;
+    const { sender } = this.#session;
+    if (out.isOver) return true;
+    sender.ready(out);
+    if (out.pending >= sendFrom) sender.flush();
+    const isFull = out.pending >= waitFrom || (out.pending > 0 && sender.pending >= sessionMax);
+    this.#awaitsDrain = isFull;
+    return !isFull;
   }
 
   end(trailers: string): void {
-    const stream = this.#stream;
     this.#events = undefined;
-    if (!stream.writable) return;
-    this.#outlet.flush();
-    if (this.#hasTrailers)
-      stream.once('wantTrailers', () =>
-        this.#trying(() => stream.sendTrailers(headersOf(trailers))),
-      );
-    stream.end();
-    this.#leaveRest();
+    this.dropBody();
+    if (this.out.isOver) return;
+    const { encoder, sender } = this.#session;
+    this.out.end(this.#hasNoBody ? '' : encoder.lines(trailers));
+    sender.ready(this.out);
   }
 
   notice(notice: Notice): void {
     this.#events = undefined;
+    this.dropBody();
+    if (this.out.isOver) return;
+    const { encoder, sender } = this.#session;
     const text = noticeText(this.head, notice, true);
     const end = text.indexOf('\r\n\r\n');
-    const fields = text.slice(text.indexOf('\r\n') + 2, end + 2);
+    const lines = withoutNames(text.slice(text.indexOf('\r\n') + 2, end + 2), ['connection']);
+    this.out.head(encoder.status(notice.status) + encoder.lines(lines));
     const body = text.slice(end + 4);
-    this.#respond(listOf(notice.status, fields), body === '', false);
-    if (body !== '' && this.#stream.writable) this.#stream.end(body, 'latin1');
-    this.#leaveRest();
+    sender.pending += body.length;
+    if (body !== '') this.out.data(body);
+    this.out.end('');
+    sender.ready(this.out);
   }
 
   cut(): void {
     this.#events = undefined;
-    // Closed in another way its end could be sent before.
-    this.#stream.destroy(new Error('Cannot go on: the answer is not whole'));
+    this.#session.reset(this, errors.internal);
   }
 
-  /** The stream is closed. */
-  closed(): void {
+  /** Some of its body came. False: it is more than its head told. */
+  receive(bytes: Buffer, from: number, to: number): boolean {
+    const { body } = this.head;
+    this.#received += to - from;
+    if (typeof body === 'number' && this.#received > body) return false;
+    // What waits comes first.
+    if (this.#way === 'held' || this.#way === 'paused' || this.#held.length > 0) {
+      this.#held.push(Buffer.from(bytes.subarray(from, to)));
+      return true;
+    }
+    this.#pass(bytes, from, to);
+    return true;
+  }
+
+  /** All that came at once was told. */
+  flushBody(): void {
+    if (this.#way === 'flows') this.#events?.bodyFlush();
+  }
+
+  /** Its body is whole. False: it is less than its head told. `trailers`: lines, each with its end. */
+  receiveEnd(trailers: string): boolean {
+    const { body } = this.head;
+    if (typeof body === 'number' && this.#received < body) return false;
+    this.isReceived = true;
+    this.#trailers = trailers;
+    if (this.#way !== 'held') this.#endBody();
+    return true;
+  }
+
+  /** The stream is no more. */
+  gone(): void {
     const events = this.#events;
     this.#events = undefined;
     events?.gone();
   }
 
-  #respond(list: readonly string[], endStream: boolean, waitForTrailers: boolean): void {
-    this.#hasTrailers = waitForTrailers;
-    if (this.#stream.destroyed) return;
-    this.#trying(() => this.#stream.respond(list, { endStream, waitForTrailers }));
+  #pass(bytes: Buffer, from: number, to: number): void {
+    if (this.#way !== 'dropped') this.#events?.bodyBytes(bytes, from, to);
+    this.#session.taken(this, to - from);
   }
 
-  #take(trailers: IncomingHttpHeaders): void {
-    this.#trailers = passedTrailers(`${linesOf(trailers)}\r\n`) ?? '';
+  #readOn(): void {
+    while (this.#way === 'flows') {
+      const bytes = this.#held.shift();
+      if (bytes === undefined) break;
+      this.#pass(bytes, 0, bytes.length);
+      this.flushBody();
+    }
+    if (this.isReceived) this.#endBody();
   }
 
-  #drained(): void {
+  #endBody(): void {
+    if (this.#held.length > 0 || this.#way === 'dropped') return;
+    // It is told once.
+    this.#way = 'dropped';
+    this.#events?.bodyEnd(this.#trailers);
+  }
+
+  #sent(): void {
+    this.#session.sent(this);
+    if (!this.#awaitsDrain || this.out.pending >= sendFrom) return;
     this.#awaitsDrain = false;
     this.#events?.drained();
   }
-
-  /** What HTTP/1.1 allows of fields is not all that HTTP/2 takes. */
-  #trying(send: () => void): void {
-    try {
-      send();
-    } catch {
-      this.#stream.close(internalError);
-    }
-  }
-
-  /** The rest of a body is read and dropped: its flow control would keep the stream open. */
-  #leaveRest(): void {
-    this.#isDropped = true;
-    // Where none can come Node does it at the end. Before, it would destroy the stream while its answer is sent, and
-    // make an error of each.
-    if (this.head.body !== 0) this.#stream.resume();
-  }
-}
-
-/** Of a head: names and values in turn. `lines`: each with its end. */
-function listOf(status: number, lines: string): string[] {
-  const list = [':status', String(status)];
-  let end: number;
-  for (let at = 0; (end = lines.indexOf('\r\n', at)) !== -1; at = end + 2) {
-    const colon = lines.indexOf(':', at);
-    const name = lines.slice(at, colon).toLowerCase();
-    if (name !== 'connection') add(list, name, lines.slice(colon + 1, end).trim());
-  }
-  return list;
-}
-
-function add(list: string[], name: string, value: string): void {
-  let known = sentOnce.has(name) ? 0 : list.length;
-  while (known < list.length && list[known] !== name) known += 2;
-  if (known < list.length) list[known + 1] = `${String(list[known + 1])}, ${value}`;
-  else list.push(name, value);
-}
-
-/** `lines`: each with its end. */
-function headersOf(lines: string): OutgoingHttpHeaders {
-  const headers: Record<string, string | string[]> = {};
-  for (const line of lines.split('\r\n')) {
-    const colon = line.indexOf(':');
-    if (colon === -1) continue;
-    const name = line.slice(0, colon).toLowerCase();
-    const value = line.slice(colon + 1).trim();
-    const known = headers[name];
-    if (known === undefined) headers[name] = value;
-    else if (sentOnce.has(name)) headers[name] = `${String(known)}, ${value}`;
-    else headers[name] = [...(Array.isArray(known) ? known : [known]), value];
-  }
-  return headers;
-}
-
-function linesOf(headers: IncomingHttpHeaders): string {
-  let lines = '';
-  for (const name in headers) {
-    const value = headers[name];
-    if (value === undefined || name.startsWith(':')) continue;
-    for (const one of Array.isArray(value) ? value : [value]) lines += `${name}: ${one}\r\n`;
-  }
-  return lines;
 }

@@ -1,11 +1,11 @@
 /**
- * Owns that there is an edge: its ports, what it is told, and its process, which is started again when it ends.
+ * Owns that there is an edge: its ports, and what its processes are told (`edge-processes.ts`).
  *
  * 1. What is told holds when its promise resolves, in every process of the edge that lives: a route or a place
  *    that is withdrawn leads nowhere from then on.
  * 2. The ports are bound here. When one is taken, that is tried again until it is free; routes and certificates are
  *    kept meanwhile.
- * 3. A new process takes over before the old one drains. When one dies, connections wait for the next.
+ * 3. New processes take over before the old ones drain. When all have died, connections wait for the next.
  */
 import { randomBytes } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
@@ -13,20 +13,21 @@ import { isDeepStrictEqual } from 'node:util';
 import type { EdgeAddress, EdgeSettings } from '../../../protocol/runner-messages.ts';
 import type { EdgeNews, EdgeOrder, OwnPlace } from '../../../protocol/edge-messages.ts';
 import type { EdgeCertificate, EdgeRoute } from '../../../protocol/workload.ts';
+import { ownTraffic } from '../../../protocol/traffic.ts';
 import { every } from '../../../lib/clock.ts';
 import { ServiceError } from '../../../lib/errors.ts';
-import { restartDelayMs } from '../backoff.ts';
 import type { EnvSeal } from '../sealed-env.ts';
 import { AccessLogs } from './access-logs.ts';
 import { BoundPorts } from './bound-ports.ts';
-import { EdgeProcess, type EdgeProcessOptions, ownProgram } from './edge-process.ts';
-import { endLastProcess, noteProcess } from './last-process.ts';
+import type { EdgeProcess } from './edge-process.ts';
+import { type Crew, EdgeProcesses, type EdgeProcessesOptions } from './edge-processes.ts';
+import { endLastProcesses } from './last-processes.ts';
 import { StoredCertificates } from './stored-certificates.ts';
 import { StoredRoutes } from './stored-routes.ts';
 import { StoredTraffic } from './stored-traffic.ts';
 
-export interface EdgeKeeperOptions extends EdgeProcessOptions {
-  /** The folder where routes and certificates are kept. */
+export interface EdgeKeeperOptions extends EdgeProcessesOptions {
+  /** The folder where routes and certificates are kept, too. */
   stateDir: string;
   seal: EnvSeal;
 }
@@ -44,7 +45,6 @@ interface Refusal {
 const retryMs = 2000;
 /** Who kept a session open to recorded bytes by keys that were stolen later opens those of a day. */
 const ticketKeysMs = 24 * 60 * 60_000;
-const backoff = { firstMs: 20, maxMs: 5000, goodRunMs: 10_000 };
 
 export class EdgeKeeper {
   /** Of the visitors of apps, over all processes. */
@@ -55,20 +55,15 @@ export class EdgeKeeper {
   readonly #certificates: StoredCertificates;
   /** Where workloads serve; null: nowhere any more, which not every process has acknowledged. */
   readonly #places = new Map<string, OwnPlace | null>();
-  /** All that live, also those that drain. */
-  readonly #processes = new Set<EdgeProcess>();
-  #serving: EdgeProcess | undefined;
+  readonly #processes: EdgeProcesses;
   #port: Port = { phase: 'off' };
   #trustedProxies: readonly string[] = [];
-  /** What the next process is started with. */
-  #program = ownProgram;
+  /** What serves from the next change of the port on. */
+  #crew: Crew = { processes: 1 };
   #ticketKeys = newTicketKeys();
   readonly #stopTicketKeys: () => void;
-  #shortRuns = 0;
-  #cancelStart: () => void = () => undefined;
   /** Changes of the port, one after the other. */
   #changes: Promise<void> = Promise.resolve();
-  #tellAllGone: () => void = () => undefined;
 
   constructor(options: EdgeKeeperOptions) {
     this.#options = options;
@@ -80,7 +75,12 @@ export class EdgeKeeper {
       this.#ticketKeys = newTicketKeys();
       void this.#tell({ op: 'ticket-keys', ticketKeys: this.#ticketKeys });
     });
-    endLastProcess(options.stateDir);
+    this.#processes = new EdgeProcesses(options, {
+      news: (process, news) => this.#hear(process, news),
+      ended: (process) => this.traffic.ended(process),
+      begin: (process, bound) => this.#begin(process, bound),
+    });
+    endLastProcesses(options.stateDir);
   }
 
   /** Whether the edge may serve requests, even if nothing else runs beside it. */
@@ -89,12 +89,13 @@ export class EdgeKeeper {
   }
 
   /**
-   * Serves the address, or none for null. The same address again changes nothing of that; with another program it is
-   * taken over by a process of that. Rejects with CONFLICT when the port is taken.
+   * Serves the address, or none for null. The same address again changes nothing of that; with another program, or
+   * number of processes, it is taken over by such ones. Rejects with CONFLICT when the port is taken.
    */
   async configure(settings: EdgeSettings | null): Promise<void> {
     this.#trustedProxies = settings?.trustedProxies ?? [];
-    this.#program = settings?.program ?? ownProgram;
+    const { program, processes = 1 } = settings ?? {};
+    this.#crew = { processes, ...(program !== undefined && { program }) };
     await this.#tell({ op: 'trust', proxies: this.#trustedProxies });
     const address = settings && addressOf(settings);
     const change = this.#changes.then(() => this.#change(address));
@@ -134,10 +135,7 @@ export class EdgeKeeper {
   async close(): Promise<void> {
     this.#turnOff();
     this.#stopTicketKeys();
-    const allGone = new Promise<void>((resolve) => (this.#tellAllGone = resolve));
-    if (this.#processes.size === 0) return;
-    for (const one of this.#processes) one.kill();
-    await allGone;
+    await this.#processes.close();
   }
 
   #refuseWhenRefused(): void {
@@ -149,17 +147,17 @@ export class EdgeKeeper {
   }
 
   async #tell(order: EdgeOrder): Promise<void> {
-    await Promise.all([...this.#processes].map((one) => one.tell(order)));
+    await this.#processes.tell(order);
   }
 
   async #change(address: EdgeAddress | null): Promise<void> {
-    const before = this.#serving;
     if (isSame(this.#addressNow(), address)) {
-      if (before !== undefined && before.program !== this.#program) await this.#takeOver();
+      if (this.#port.phase === 'bound')
+        await this.#processes.takeOver(this.#port.bound, this.#crew);
       return;
     }
     this.#turnOff();
-    await before?.tell({ op: 'drain' });
+    await this.#processes.drain();
     if (address) await this.#turnOn(address);
   }
 
@@ -177,8 +175,6 @@ export class EdgeKeeper {
   #turnOff(): void {
     const before = this.#port;
     this.#port = { phase: 'off' };
-    this.#serving = undefined;
-    this.#cancelStart();
     if (before.phase === 'refused') before.cancelRetry();
     if (before.phase === 'bound') before.bound.close();
   }
@@ -189,7 +185,7 @@ export class EdgeKeeper {
       const bound = new BoundPorts(address);
       this.#port = { phase: 'bound', bound };
       logger.info({ ...address }, 'edge_port_bound');
-      await this.#start(bound);
+      await this.#processes.start(bound, this.#crew);
     } catch (error) {
       const { code = 'unknown', port = address.port } = error as Partial<Refusal>;
       if (this.#port.phase === 'off') logger.warn({ ...address, port, code }, 'edge_refused');
@@ -206,59 +202,16 @@ export class EdgeKeeper {
     await this.#turnOn(address);
   }
 
-  /** A program that does not begin to serve replaces none that does. */
-  async #takeOver(): Promise<void> {
-    if (this.#port.phase !== 'bound') return;
-    const { process, begun } = this.#launch(this.#port.bound);
-    if (!(await begun)) {
-      this.#options.logger.error({ program: process.program }, 'edge_not_taken_over');
-      return;
-    }
-    const before = this.#serving;
-    this.#serving = process;
-    await before?.tell({ op: 'drain' });
-    this.#options.logger.info({ pid: process.pid, before: before?.pid }, 'edge_taken_over');
-  }
-
-  /** Resolves when it listens, or is gone. */
-  async #start(bound: BoundPorts): Promise<void> {
-    const { process, begun } = this.#launch(bound);
-    this.#serving = process;
-    await begun;
-  }
-
-  #launch(bound: BoundPorts): { process: EdgeProcess; begun: Promise<boolean> } {
-    const { clock } = this.#options;
-    const startedAtMs = clock.now();
-    const started = new EdgeProcess(this.#program, this.#options, {
-      news: (news) => this.#hear(started, news),
-      ended: () => {
-        this.#forget(started);
-        if (this.#serving !== started) return;
-        const wasShort = clock.now() - startedAtMs < backoff.goodRunMs;
-        this.#shortRuns = wasShort ? this.#shortRuns + 1 : 0;
-        this.#startAgain(bound);
-      },
-    });
-    this.#processes.add(started);
-    if (started.pid !== undefined) noteProcess(this.#options.stateDir, started.pid);
-    return { process: started, begun: this.#begin(started, bound) };
-  }
-
   #hear(process: EdgeProcess, news: EdgeNews): void {
     const isRouted = (app: string): boolean => this.#routes.leadTo(app);
-    if ('traffic' in news) this.traffic.hear(process, news.traffic, isRouted);
+    const isCounted = (app: string): boolean => app === ownTraffic || isRouted(app);
+    if ('traffic' in news) this.traffic.hear(process, news.traffic, isCounted);
     else this.accessLogs.hear(news.access, isRouted);
-  }
-
-  #forget(ended: EdgeProcess): void {
-    this.#processes.delete(ended);
-    this.traffic.ended(ended);
-    if (this.#processes.size === 0) this.#tellAllGone();
   }
 
   async #begin(process: EdgeProcess, bound: BoundPorts): Promise<boolean> {
     const begin = {
+      processes: this.#processes.wanted,
       trustedProxies: this.#trustedProxies,
       routes: this.#routes.all,
       certificates: this.#certificates.all,
@@ -270,11 +223,6 @@ export class EdgeKeeper {
     const ticketKeys = this.#ticketKeys;
     if (bound.tls) told.push(process.tell({ op: 'listen-tls', ticketKeys }, bound.tls));
     return !(await Promise.all(told)).includes(false);
-  }
-
-  #startAgain(bound: BoundPorts): void {
-    const delayMs = this.#shortRuns === 0 ? 0 : restartDelayMs(backoff, this.#shortRuns);
-    this.#cancelStart = this.#options.clock.after(delayMs, () => void this.#start(bound));
   }
 }
 

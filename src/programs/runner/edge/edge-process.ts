@@ -33,6 +33,8 @@ export interface EdgeProcessOptions {
   tenants: () => Pick<Tenants, 'ownSockets' | 'leadIn'>;
   /** As whom it runs; null: as ourselves. */
   uid: number | null;
+  /** The folder that it starts in, by whose sockets it reaches the panel. */
+  panelDir: string;
   clock: Clock;
   logger: Logger;
 }
@@ -72,7 +74,7 @@ export class EdgeProcess {
     this.program = program;
     this.#options = options;
     this.#events = events;
-    this.#child = start(program, options.uid);
+    this.#child = start(program, options);
     this.#child.on('error', () => {
       if (this.pid === undefined) this.#end(); // No process was made.
     });
@@ -149,13 +151,13 @@ export class EdgeProcess {
   }
 }
 
-function start(entry: string, uid: number | null): ChildProcess {
+function start(entry: string, { uid, panelDir }: EdgeProcessOptions): ChildProcess {
   const tools = uid === null ? { lacking: [] } : findTools(['setpriv']);
   const before = 'lacking' in tools ? [] : [tools.setpriv, '--no-new-privs', '--'];
   const as = uid === null ? [] : [String(uid)];
   const [program = '', ...args] = [...before, process.execPath, ...nodeFlags, entry, ...as];
   return spawn(program, args, {
-    cwd: '/',
+    cwd: panelDir,
     // A session of its own, with a share of the processor of its own.
     detached: true,
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],

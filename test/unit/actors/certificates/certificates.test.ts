@@ -6,7 +6,10 @@ import { before, describe, it } from 'node:test';
 import { certificatesDefinition } from '../../../../src/actors/certificates/actor.ts';
 import type { AcmeSettings } from '../../../../src/actors/certificates/authority.ts';
 import { certificatesActor } from '../../../../src/actors/certificates/protocol.ts';
-import { appsCertificateId } from '../../../../src/actors/edge/apps-certificate.ts';
+import {
+  appsCertificateId,
+  panelCertificateId,
+} from '../../../../src/actors/edge/apps-certificate.ts';
 import { certificateKeyContext } from '../../../../src/actors/edge/edge-certificates.ts';
 import { appActor, type AppProtocol } from '../../../../src/actors/app/protocol.ts';
 import { certified, uncertified } from '../../../../src/actors/domains/certifying.ts';
@@ -101,6 +104,7 @@ describe('The certificates actor at Pebble', { skip: needs('pebble', 'openssl', 
     /** How often the edge was told of certificates. */
     tellings = 0;
     appsWildcard: string | null = null;
+    panel: string | null = null;
     #runtime: ActorRuntime | null = null;
     readonly #acme: AcmeSettings;
 
@@ -115,7 +119,8 @@ describe('The certificates actor at Pebble', { skip: needs('pebble', 'openssl', 
       const { store, clock, logger, appsWildcard } = this;
       const runtime = new ActorRuntime({ store, clock, logger, carry: structuredClone });
       const parts = { reader: store, clock, logger, fetch, acme: this.#acme, appsWildcard };
-      runtime.register(certificatesDefinition({ ...parts, secrets: plainSecrets }));
+      const panelHost = (): string | null => this.panel;
+      runtime.register(certificatesDefinition({ ...parts, panelHost, secrets: plainSecrets }));
       this.#stub<EdgeProtocol>(runtime, edgeActor.at(localServerId), () => ({
         sync: () => ++this.syncs > 0,
         certificates: () => ++this.tellings > 0,
@@ -359,6 +364,25 @@ describe('The certificates actor at Pebble', { skip: needs('pebble', 'openssl', 
     assert.equal(await pebble.statusOf(serialNumber), 'Revoked');
   });
 
+  it('gets the panel a certificate, and another one when that has another host', async () => {
+    const world = new World();
+    const had = (host: string) => world.store.get(tables.certificates, panelCertificateId(host));
+    for (const host of ['panel.example', 'console.example']) {
+      dns.set('A', host, '127.0.0.1');
+      answering.set(host, world.store);
+    }
+    world.panel = 'panel.example';
+    world.start();
+    const first = await found('a certificate', () => had('panel.example'));
+    assert.ok(world.syncs > 0, 'the edge answers for it first');
+    await eventually('word to the edge', () => world.tellings === 1);
+    world.panel = 'console.example';
+    world.sweep();
+    await found('the next', () => had('console.example'));
+    await eventually('the end of the one before', () => had('panel.example') === undefined);
+    assert.equal(await pebble.statusOf(new X509Certificate(first.chain).serialNumber), 'Revoked');
+  });
+
   it('logs the words of an authority that certifies no names of apps, and tries later', async () => {
     const world = new World(pebble, { dnsCommand });
     world.appsWildcard = '*.blocked.example';
@@ -370,7 +394,7 @@ describe('The certificates actor at Pebble', { skip: needs('pebble', 'openssl', 
     assert.ok(order.nextTryAtMs > world.clock.now() + 4 * 60_000);
     const told = world.logger.records.find(({ event }) => event === 'certificate_not_issued');
     const { err, host } = told?.fields as { err: Error; host: string };
-    assert.deepEqual([told?.level, host], ['warn', '*.blocked.example']);
+    assert.deepEqual([told?.level, host, err.message], ['warn', '*.blocked.example', order.error]);
     assert.match(err.message, /refused \(rejectedIdentifier\): .*blocked/);
   });
 });

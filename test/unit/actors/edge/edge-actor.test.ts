@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { edgeActor, edgeDefinition } from '../../../../src/actors/edge/edge-actor.ts';
 import { ActorRuntime } from '../../../../src/actors/runtime/runtime.ts';
 import type { EdgeRoute, Vacancy } from '../../../../src/protocol/workload.ts';
-import type { AppRecord } from '../../../../src/store/records/records.ts';
+import type { AcmeAccountRecord, AppRecord } from '../../../../src/store/records/records.ts';
 import { put } from '../../../../src/store/records/table.ts';
 import { tables } from '../../../../src/store/records/tables.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
@@ -35,14 +35,16 @@ function setUp(apps: Partial<AppRecord>[], driver = new ScriptedDriver()) {
   };
   store.write(apps.map((app) => put(tables.apps, { ...base, ...app } as unknown as AppRecord)));
   const runtime = new ActorRuntime({ store, clock, logger, carry: structuredClone });
+  const panel: { route: EdgeRoute | null } = { route: null };
   runtime.register(
     edgeDefinition({
       acmeDirectory: 'https://ca.test',
       ...{ reader: store, driver, clock, logger, secrets: plainSecrets },
       hostOf: (slug) => `${slug}.test`,
+      panelRoute: () => panel.route,
     }),
   );
-  return { store, driver, clock, runtime, edge: edgeActor.at('srv') };
+  return { store, driver, clock, runtime, panel, edge: edgeActor.at('srv') };
 }
 
 const live = {
@@ -72,6 +74,26 @@ describe('the edge actor', () => {
     assert.deepEqual(driver.targets('b.test'), ['127.0.0.1:9']);
     await runtime.ask(edge, { type: 'route', appId: 'a', routes: [] });
     assert.equal(driver.targets('a.test'), undefined);
+    await runtime.close();
+  });
+
+  it('leads the host of the panel to that, behind all else that would have it', async () => {
+    const { driver, runtime, edge, panel, store } = setUp([{ id: 'a', slug: 'panel', ...live }]);
+    const route = { host: 'panel.test', targets: [{ host: 'panel.test', port: 0, socket: 's' }] };
+    panel.route = route;
+    await runtime.ask(edge, { type: 'sync' });
+    assert.deepEqual(
+      driver.routes.map(({ host }) => host),
+      ['panel.test', 'panel.test'],
+    );
+    assert.deepEqual(driver.routes.at(-1), route);
+    const account = { id: 'https://ca.test', thumbprint: 'print' } as AcmeAccountRecord;
+    store.write([put(tables.acmeAccounts, account)]);
+    await runtime.ask(edge, { type: 'sync' });
+    assert.deepEqual(driver.routes.at(-1), { ...route, acmeThumbprint: 'print' });
+    panel.route = null;
+    await runtime.ask(edge, { type: 'sync' });
+    assert.equal(driver.routes.length, 1);
     await runtime.close();
   });
 

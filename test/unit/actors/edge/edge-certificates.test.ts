@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 
-import { appsCertificateId } from '../../../../src/actors/edge/apps-certificate.ts';
+import {
+  appsCertificateId,
+  panelCertificateId,
+} from '../../../../src/actors/edge/apps-certificate.ts';
 import {
   certificateKeyContext,
   edgeCertificates,
@@ -35,7 +38,7 @@ it('serves a certificate for the verified domains that it was brought for alone'
       domain('claimed.example', { certificateId: 'crt_two', verifiedAtMs: null }),
     ),
   ]);
-  assert.deepEqual(edgeCertificates(store, { open }, null), [
+  assert.deepEqual(edgeCertificates(store, { open }, { appsWildcard: null, panelHost: null }), [
     {
       names: ['shop.example'],
       chain: 'chain crt_one',
@@ -47,12 +50,37 @@ it('serves a certificate for the verified domains that it was brought for alone'
 it('serves the names of apps with their certificate as long as one is ordered for them', () => {
   const store = new MemoryStore();
   const id = appsCertificateId('*.apps.example');
-  assert.deepEqual(edgeCertificates(store, { open }, '*.apps.example'), []);
+  assert.deepEqual(
+    edgeCertificates(store, { open }, { appsWildcard: '*.apps.example', panelHost: null }),
+    [],
+  );
   store.write([put(tables.certificates, certificate(id))]);
   const served = { chain: `chain ${id}`, key: `${certificateKeyContext(id)} ${id}` };
-  assert.deepEqual(edgeCertificates(store, { open }, '*.apps.example'), [
-    { names: ['*.apps.example'], ...served },
+  assert.deepEqual(
+    edgeCertificates(store, { open }, { appsWildcard: '*.apps.example', panelHost: null }),
+    [{ names: ['*.apps.example'], ...served }],
+  );
+  assert.deepEqual(
+    edgeCertificates(store, { open }, { appsWildcard: '*.other.example', panelHost: null }),
+    [],
+  );
+  assert.deepEqual(edgeCertificates(store, { open }, { appsWildcard: null, panelHost: null }), []);
+});
+
+it('serves the host of the panel with its own certificate, and with that of no domain', () => {
+  const store = new MemoryStore();
+  const own = { appsWildcard: null, panelHost: 'panel.example' };
+  const domain = { id: 'dom', host: 'panel.example', certificateId: 'crt', verifiedAtMs: 1 };
+  store.write([
+    put(tables.certificates, certificate('crt')),
+    put(tables.domains, { appId: 'app', teamId: 'team', ...domain } as DomainRecord),
   ]);
-  assert.deepEqual(edgeCertificates(store, { open }, '*.other.example'), []);
-  assert.deepEqual(edgeCertificates(store, { open }, null), []);
+  assert.deepEqual(edgeCertificates(store, { open }, own), []);
+  const id = panelCertificateId('panel.example');
+  store.write([put(tables.certificates, certificate(id))]);
+  const served = edgeCertificates(store, { open }, own);
+  assert.deepEqual(
+    served.map(({ names, chain }) => [names, chain]),
+    [[['panel.example'], `chain ${id}`]],
+  );
 });

@@ -188,6 +188,19 @@ describe('the edge and what an app wants of it', () => {
     await Promise.all([first, second, fourth]);
   });
 
+  it('lets in its part of that where several processes serve, rounded up', async () => {
+    const { port, held } = await holding();
+    const targets = [{ host: '127.0.0.1', port }];
+    const settings = { ...defaultEdgeSettings, maxConnections: 3 };
+    place.edge.shareWith(2);
+    place.edge.setRoutes([{ host: 'a.localhost', targets, app, settings }]);
+    const first = [place.ask(), place.ask()];
+    await eventually('both', () => held.length === 2);
+    assert.equal((await place.ask()).status, 503);
+    for (const one of held) one.end();
+    await Promise.all(first);
+  });
+
   it("tells app and visitor the same id, the visitor's own where that is well-formed", async () => {
     const { port } = await place.app((req, res) => {
       res.setHeader('x-request-id', 'of-the-app');

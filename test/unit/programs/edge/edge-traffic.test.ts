@@ -4,7 +4,12 @@ import net from 'node:net';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 
 import { defaultEdgeSettings } from '../../../../src/protocol/app-edge-settings.ts';
-import { trafficAt, trafficClasses, type TrafficReport } from '../../../../src/protocol/traffic.ts';
+import {
+  ownTraffic,
+  trafficAt,
+  trafficClasses,
+  type TrafficReport,
+} from '../../../../src/protocol/traffic.ts';
 import { EdgePlace } from '../../../support/edge-place.ts';
 import { eventually } from '../../../support/eventually.ts';
 
@@ -59,6 +64,25 @@ describe('Edge, counting visitors', () => {
     );
     assert.equal(newest()?.counts[trafficAt.bytesIn], 4);
     assert.equal(newest()?.counts[trafficAt.bytesOut], 15);
+  });
+
+  it("tells what it answered before it was said whose it is, as nobody's", async () => {
+    routeTo([port]);
+    const of = (name: (typeof trafficClasses)[number]): number => {
+      const own = place.news
+        .flatMap((news) => ('traffic' in news ? news.traffic : []))
+        .findLast(({ app }) => app === ownTraffic);
+      return own?.counts[trafficClasses.indexOf(name)] ?? 0;
+    };
+    assert.equal((await place.ask({ headers: { host: 'nobody.localhost' } })).status, 404);
+    assert.match(await place.raw('GET / HTTP/1.1\r\nhost: a b\r\n\r\n'), /^HTTP\/1.1 400 /);
+    assert.match(await place.raw('no request\r\n\r\n'), /^HTTP\/1.1 400 /);
+    await eventually('it was told', () => of('4xx') === 3);
+    const host = 'old.localhost';
+    place.edge.setRoutes([{ host, targets: [], redirectTo: 'a.localhost' }]);
+    assert.equal((await place.ask({ headers: { host } })).status, 308);
+    await eventually('it was told, too', () => of('3xx') === 1);
+    assert.equal(of('4xx'), 3);
   });
 
   it('tells how many WebSockets are open, and what went through them', async () => {

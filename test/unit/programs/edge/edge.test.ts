@@ -102,6 +102,24 @@ describe('Edge', () => {
     }
   });
 
+  it('leaves a target alone for a while that takes connections and answers nothing', async () => {
+    let broken = 0;
+    let mends = false;
+    const fickle = await place.app((req, res) => {
+      if (mends) res.end('mended');
+      else if (broken++ >= 0) req.socket.destroy();
+    });
+    const sound = await place.app((_, res) => res.end('sound'));
+    place.routeTo(fickle.port, sound.port);
+    const bodies = new Set<string>();
+    for (let i = 0; i < 20; i++) bodies.add((await place.ask()).body);
+    // Without this each second one, since it has the fewest under way.
+    assert.ok(broken <= 2, String(broken));
+    assert.ok(bodies.has('sound'));
+    mends = true;
+    await eventually('it is tried again', async () => (await place.ask()).body === 'mended');
+  });
+
   it('takes so many heads of a client in a turn, however many come at once', async () => {
     const heads: number[] = [0];
     const count = (): void => {

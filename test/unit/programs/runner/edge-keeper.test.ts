@@ -11,6 +11,7 @@ import { EdgeKeeper } from '../../../../src/programs/runner/edge/edge-keeper.ts'
 import { EnvSeal } from '../../../../src/programs/runner/sealed-env.ts';
 import { ownProgram } from '../../../../src/programs/runner/edge/edge-process.ts';
 import type { Target } from '../../../../src/protocol/edge-messages.ts';
+import { trafficAt, trafficByApp } from '../../../../src/protocol/traffic.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { freePort } from '../../../support/ports.ts';
@@ -59,6 +60,7 @@ describe('EdgeKeeper', () => {
       seal: new EnvSeal(Buffer.alloc(32, 7)),
       tenants: () => tenants,
       uid: null,
+      panelDir: dir,
       clock,
       logger: noLog,
     });
@@ -130,6 +132,61 @@ describe('EdgeKeeper', () => {
       await eventually('its end', () => !isAlive(pid));
       assert.equal(await ask(), 'app');
     }
+  });
+
+  it('serves by several processes, of which each takes what comes while others are busy or gone', async () => {
+    const shop = route().map((one) => ({ ...one, app: { id: 'app_shop', name: 'Shop' } }));
+    await keeper.setRoutes(shop);
+    await keeper.configure({ host: '127.0.0.1', port, processes: 2 });
+    const [first = 0, second = 0] = edges();
+    assert.ok(first > 0 && second > 0);
+    for (const [one, other] of [
+      [first, second],
+      [second, first],
+    ] as const) {
+      process.kill(other, 'SIGSTOP');
+      for (let time = 0; time < 3; time++) assert.equal(await ask(), 'app', `by ${String(one)}`);
+      process.kill(other, 'SIGCONT');
+    }
+    const counted = (): number | undefined =>
+      trafficByApp(keeper.traffic.all()).get('app_shop')?.counts.at(trafficAt.classes);
+    await eventually('the counts of both', () => counted() === 6);
+    // What goes on with one is not touched by the end of the other.
+    process.kill(second, 'SIGSTOP');
+    const kept = new http.Agent({ keepAlive: true, maxSockets: 1 });
+    assert.equal(await ask(kept), 'app');
+    const [socket] = Object.values(kept.freeSockets).flat();
+    process.kill(second, 'SIGKILL');
+    await eventually('its end', () => !isAlive(second));
+    assert.equal(await ask(kept), 'app');
+    assert.deepEqual(Object.values(kept.freeSockets).flat(), [socket]);
+    kept.destroy();
+    await eventually('another one', () => edges().length === 2);
+    await keeper.setRoutes([]);
+    for (const one of edges()) {
+      process.kill(one, 'SIGSTOP');
+      assert.equal(await ask(), '404');
+      process.kill(one, 'SIGCONT');
+    }
+  });
+
+  it('has more processes or fewer without a refused connection', async () => {
+    await keeper.setRoutes(route());
+    await listen();
+    const answers: string[] = [];
+    let isOver = false;
+    const visitor = async (): Promise<void> => {
+      while (!isOver) answers.push(await ask());
+    };
+    const visitors = [visitor(), visitor()];
+    const [before] = edges();
+    await keeper.configure({ host: '127.0.0.1', port, processes: 3 });
+    await eventually('three others', () => edges().length === 3 && edges()[0] !== before);
+    await listen();
+    await eventually('one', () => edges().length === 1);
+    isOver = true;
+    await Promise.all(visitors);
+    assert.deepEqual([...new Set(answers)], ['app']);
   });
 
   it('ends a process that does not obey', async () => {

@@ -4,6 +4,7 @@ import http2 from 'node:http2';
 import type { RequestListener } from 'node:http';
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
 
+import { defaultEdgeSettings } from '../../../../../src/protocol/app-edge-settings.ts';
 import { CertificateAuthority } from '../../../../support/certificate-authority.ts';
 import { EdgePlace } from '../../../../support/edge-place.ts';
 import { eventually } from '../../../../support/eventually.ts';
@@ -50,13 +51,18 @@ describe('Http2Sessions', { skip: needs('openssl') }, () => {
     let trailers: http2.IncomingHttpHeaders = {};
     stream.once('trailers', (more: http2.IncomingHttpHeaders) => (trailers = more));
     stream.on('data', (chunk: Buffer) => chunks.push(chunk));
-    const [headers] = (await once(stream, 'response')) as [
+    const [headers, , raw] = (await once(stream, 'response')) as [
       http2.IncomingHttpHeaders & http2.IncomingHttpStatusHeader,
+      number,
+      string[],
     ];
     if (!stream.closed) await once(stream, 'close');
     const body = Buffer.concat(chunks).toString('latin1');
-    return { status: headers[':status'], headers, body, trailers };
+    return { status: headers[':status'], headers, raw, body, trailers };
   };
+  /** Of fields as they came: names and values in turn. */
+  const valuesOf = (raw: readonly string[], name: string): string[] =>
+    raw.filter((_value, at) => at % 2 === 1 && raw[at - 1] === name);
 
   it('brings a request to the app as one of HTTP/1.1, and its answer back', async () => {
     await serve((req, res) => {
@@ -114,11 +120,38 @@ describe('Http2Sessions', { skip: needs('openssl') }, () => {
       res.setHeader('www-authenticate', ['Basic', 'Digest']);
       res.end('here');
     });
-    const { status, headers, body } = await ask();
+    const { status, headers, raw, body } = await ask();
     assert.deepEqual([status, body], [200, 'here']);
-    assert.equal(headers['x-content-type-options'], 'nosniff, nosniff');
-    assert.equal(headers['content-encoding'], 'br, gzip');
+    assert.deepEqual(valuesOf(raw, 'x-content-type-options'), ['nosniff', 'nosniff']);
+    assert.deepEqual(valuesOf(raw, 'content-encoding'), ['br', 'gzip']);
     assert.equal(headers['www-authenticate'], 'Basic, Digest');
+  });
+
+  it('passes on interim answers, and asks for a body itself once it is wanted', async () => {
+    await serve((req, res) => {
+      res.writeEarlyHints({ link: '</a.css>; rel=preload' });
+      req.resume().on('end', () => res.end(String(req.headers.expect)));
+    });
+    const stream = open({ ':method': 'POST', expect: '100-continue' });
+    const hints: unknown[] = [];
+    stream.on('headers', (headers: http2.IncomingHttpHeaders & http2.IncomingHttpStatusHeader) => {
+      if (headers[':status'] === 103) hints.push(headers['link']);
+    });
+    stream.once('continue', () => stream.end('body'));
+    assert.equal((await answerOf(stream)).body, 'undefined');
+    assert.deepEqual(hints, ['</a.css>; rel=preload']);
+  });
+
+  it('has access logs say the version', async () => {
+    const { port } = await place.app((_req, res) => res.end('here'));
+    const targets = [{ host: '127.0.0.1', port }];
+    const settings = { ...defaultEdgeSettings, accessLog: true };
+    const app = { id: 'app_1', name: 'a' };
+    place.edge.setRoutes([{ host: 'a.localhost', targets, settings, app }]);
+    await ask({ ':path': '/seen' });
+    const lines = (): string =>
+      place.news.flatMap((news) => ('access' in news ? news.access : [])).join();
+    await eventually('a line', () => lines().includes('"GET /seen HTTP/2" 200 4 '));
   });
 
   it('reads no faster than the other side takes', async () => {

@@ -1,0 +1,288 @@
+/**
+ * Owns the streams of a session (RFC 9113, 5): which there are, and what comes on them.
+ *
+ * 1. What is wrong about a stream ends that stream alone, and is counted. What makes the client's view of the session
+ *    another than ours ends the session.
+ * 2. What comes on a stream that was ended here meanwhile is dropped. Its bytes are given back.
+ */
+import type { TLSSocket } from 'node:tls';
+
+import type { VisitorHost } from '../http1/visitor-connection.ts';
+import type { Origin } from '../visit.ts';
+import type { Calm } from './calm.ts';
+import { type ErrorCode, errors, firstWindow, headersFrames, resetFrame } from './frames.ts';
+import type { DecodedHead } from './hpack-decoder.ts';
+import type { HpackEncoder } from './hpack-encoder.ts';
+import { giveBack, type Receives, sessionWindow, streamWindow } from './receive-window.ts';
+import { readRequest, readTrailers } from './request-fields.ts';
+import type { Sender } from './sender.ts';
+import { Http2Visit, type VisitSession } from './visit.ts';
+
+/** What streams need of their session. */
+export interface StreamsHost {
+  readonly socket: TLSSocket;
+  readonly origin: Origin;
+  readonly host: VisitorHost;
+  readonly sender: Sender;
+  readonly calm: Calm;
+  readonly encoder: HpackEncoder;
+  /** New streams are not taken any more. */
+  readonly isClosed: boolean;
+  fail(code: ErrorCode): void;
+  /** No stream is under way any more. */
+  idle(): void;
+}
+
+export const streamsMax = 128;
+/** Of those that were ended here before their client knew. */
+const endedMax = 256;
+/** What goes along with a request, and with a frame of an answer. */
+const [earnedByRequest, earnedByFrame] = [16, 16];
+
+interface UnderWay {
+  visit: Http2Visit;
+  over: () => void;
+}
+
+export class Streams implements VisitSession {
+  readonly origin: Origin;
+  readonly sender: Sender;
+  readonly encoder: HpackEncoder;
+  readonly #session: StreamsHost;
+  readonly #underWay = new Map<number, UnderWay>();
+  readonly #ended = new Set<number>();
+  readonly #receives: Receives = { window: sessionWindow, owed: 0 };
+  /** What a stream may send at first. */
+  #firstWindow = firstWindow;
+  #last = 0;
+  /** Whose data comes, whose was told what came at once, and how much of the frame is not told. */
+  #current: Http2Visit | undefined;
+  #told: Http2Visit | undefined;
+  #frameLeft = 0;
+  #isEmpty = true;
+
+  constructor(session: StreamsHost) {
+    this.#session = session;
+    this.origin = session.origin;
+    this.sender = session.sender;
+    this.encoder = session.encoder;
+  }
+
+  /** The greatest number that a client has used. */
+  get last(): number {
+    return this.#last;
+  }
+
+  get isIdle(): boolean {
+    return this.#underWay.size === 0;
+  }
+
+  /** A head came. */
+  head(stream: number, decoded: DecodedHead, endsStream: boolean): void {
+    const known = this.#underWay.get(stream);
+    if (known !== undefined) this.#trailers(known.visit, decoded, endsStream);
+    else if (stream > this.#last) this.#begin(stream, decoded, endsStream);
+    else if (this.#ended.has(stream)) this.#ended[endsStream ? 'delete' : 'add'](stream);
+    else this.#session.fail(errors.streamClosed);
+  }
+
+  dataBegins(stream: number, length: number): void {
+    this.#receives.window -= length;
+    this.#frameLeft = length;
+    this.#isEmpty = true;
+    this.#current = this.#underWay.get(stream)?.visit;
+    if (this.#isIdleNumber(stream)) this.#session.fail(errors.protocol);
+    else if (this.#receives.window < 0) this.#session.fail(errors.flowControl);
+    else if (this.#current === undefined) this.#unwanted(stream);
+    else this.#awaitData(this.#current, length);
+  }
+
+  data(bytes: Buffer, from: number, to: number): void {
+    const visit = this.#current;
+    this.#frameLeft -= to - from;
+    this.#isEmpty = false;
+    if (visit !== this.#told) this.flushBodies();
+    this.#told = visit;
+    if (visit === undefined) this.#giveBack(to - from);
+    else if (!visit.receive(bytes, from, to)) {
+      this.#giveBack(to - from);
+      this.#refuse(visit, errors.protocol);
+    }
+  }
+
+  dataEnds(endsStream: boolean): void {
+    const visit = this.#current;
+    if (this.#isEmpty && !endsStream) this.#session.calm.count();
+    // What is left is padding.
+    if (visit === undefined) this.#giveBack(this.#frameLeft);
+    else this.taken(visit, this.#frameLeft);
+    if (visit !== undefined && endsStream) this.#receivedAll(visit, '');
+  }
+
+  /** All that came at once was told. */
+  flushBodies(): void {
+    this.#told?.flushBody();
+    this.#told = undefined;
+  }
+
+  /** RST_STREAM came. */
+  resetBy(stream: number): void {
+    if (this.#isIdleNumber(stream)) {
+      this.#session.fail(errors.protocol);
+      return;
+    }
+    this.#ended.delete(stream);
+    const visit = this.#underWay.get(stream)?.visit;
+    if (visit === undefined) {
+      this.#session.calm.spend();
+      return;
+    }
+    this.#end(visit);
+    this.#session.calm.count();
+  }
+
+  /** WINDOW_UPDATE of a stream came. */
+  widen(stream: number, more: number): void {
+    if (this.#isIdleNumber(stream)) {
+      this.#session.fail(errors.protocol);
+      return;
+    }
+    const visit = this.#underWay.get(stream)?.visit;
+    if (visit === undefined) return;
+    if (more === 0) this.#refuse(visit, errors.protocol);
+    else if (visit.out.widen(more)) this.sender.ready(visit.out);
+    else this.#refuse(visit, errors.flowControl);
+  }
+
+  /** SETTINGS_INITIAL_WINDOW_SIZE came: it is that of all streams. */
+  setFirstWindow(window: number): void {
+    const more = window - this.#firstWindow;
+    this.#firstWindow = window;
+    for (const { visit } of this.#underWay.values()) {
+      if (!visit.out.widen(more)) {
+        this.#session.fail(errors.flowControl);
+        return;
+      }
+      this.sender.ready(visit.out);
+    }
+  }
+
+  /** Nobody is answered any more. */
+  close(): void {
+    for (const { visit } of [...this.#underWay.values()]) this.#end(visit);
+  }
+
+  taken(visit: Http2Visit, bytes: number): void {
+    this.#giveBack(bytes);
+    if (visit.isReceived) return;
+    giveBack(visit, bytes, { stream: visit.out.id, most: streamWindow, sender: this.sender });
+  }
+
+  reset(visit: Http2Visit, code: ErrorCode): void {
+    if (this.#underWay.get(visit.out.id)?.visit !== visit) return;
+    if (!visit.isReceived) this.#leave(visit.out.id);
+    this.sender.control(resetFrame(visit.out.id, code));
+    this.#end(visit);
+  }
+
+  sent(visit: Http2Visit): void {
+    this.#session.calm.earn(earnedByFrame);
+    if (visit.out.isOver && visit.isReceived) this.#end(visit);
+  }
+
+  #begin(stream: number, decoded: DecodedHead, endsStream: boolean): void {
+    this.#last = stream;
+    if (this.#session.isClosed || this.#underWay.size >= streamsMax) {
+      this.#turnAway(stream, errors.refusedStream, endsStream);
+      return;
+    }
+    if (decoded.isTooLarge) {
+      this.sender.control(headersFrames(stream, this.encoder.status(431), true));
+      if (!endsStream) this.#turnAway(stream, errors.none, false);
+      else this.#session.calm.count();
+      return;
+    }
+    const request = readRequest(decoded.fields, endsStream);
+    if (request === undefined) {
+      this.#turnAway(stream, errors.protocol, endsStream);
+      return;
+    }
+    const { host, socket, calm } = this.#session;
+    const windows = { sends: this.#firstWindow, receives: streamWindow };
+    const visit = new Http2Visit(this, stream, request, windows);
+    visit.isReceived = endsStream;
+    this.#underWay.set(stream, { visit, over: host.begun(socket) });
+    calm.earn(earnedByRequest);
+    host.visit(visit);
+  }
+
+  #trailers(visit: Http2Visit, { fields, isTooLarge }: DecodedHead, endsStream: boolean): void {
+    if (visit.isReceived) {
+      this.#refuse(visit, errors.streamClosed);
+      return;
+    }
+    const trailers = endsStream && !isTooLarge ? readTrailers(fields) : undefined;
+    if (trailers === undefined) this.#refuse(visit, errors.protocol);
+    else this.#receivedAll(visit, trailers);
+  }
+
+  #receivedAll(visit: Http2Visit, trailers: string): void {
+    // What came with it goes on its way with it.
+    if (!visit.receiveEnd(trailers)) this.#refuse(visit, errors.protocol);
+    else if (visit.out.isOver) this.#end(visit);
+  }
+
+  #awaitData(visit: Http2Visit, length: number): void {
+    visit.window -= length;
+    if (visit.isReceived) this.#refuse(visit, errors.streamClosed);
+    else if (visit.window < 0) this.#refuse(visit, errors.flowControl);
+  }
+
+  /** Data of a stream that is over. */
+  #unwanted(stream: number): void {
+    if (!this.#ended.has(stream)) this.#turnAway(stream, errors.streamClosed, true);
+  }
+
+  #isIdleNumber(stream: number): boolean {
+    return stream > this.#last || stream % 2 === 0;
+  }
+
+  /** Ends a stream about which something is wrong. */
+  #refuse(visit: Http2Visit, code: ErrorCode): void {
+    this.reset(visit, code);
+    this.#session.calm.count();
+  }
+
+  /** Ends one that there is not. */
+  #turnAway(stream: number, code: ErrorCode, endsStream: boolean): void {
+    if (!endsStream) this.#leave(stream);
+    this.sender.control(resetFrame(stream, code));
+    this.#session.calm.count();
+  }
+
+  /** More may come on it. */
+  #leave(stream: number): void {
+    const [first] = this.#ended;
+    if (this.#ended.size >= endedMax && first !== undefined) this.#ended.delete(first);
+    this.#ended.add(stream);
+  }
+
+  #end(visit: Http2Visit): void {
+    const { id } = visit.out;
+    const known = this.#underWay.get(id);
+    if (known === undefined) return;
+    this.#underWay.delete(id);
+    if (this.#current === visit) this.#current = undefined;
+    if (this.#told === visit) this.#told = undefined;
+    this.sender.forget(visit.out);
+    visit.gone();
+    visit.dropBody();
+    known.over();
+    if (this.#underWay.size === 0) this.#session.idle();
+  }
+
+  #giveBack(bytes: number): void {
+    const connection = { stream: 0, most: sessionWindow, sender: this.sender };
+    giveBack(this.#receives, bytes, connection);
+  }
+}
