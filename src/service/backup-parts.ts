@@ -3,12 +3,10 @@ import { type BackupDeps, backupDefaults, type OpenDestination } from '../actors
 import { wakeBackups } from '../actors/backup/wake.ts';
 import { placeOf } from '../actors/destination/place.ts';
 import type { Actors } from '../actors/runtime/actor.ts';
-import { openDestination } from '../backups/destinations/open.ts';
+import { openDestination, type PlaceInThread } from '../backups/destinations/open.ts';
 import { Packer } from '../backups/packing/packer.ts';
 import { verifyArtifact } from '../backups/runs/artifact.ts';
-import { packInto } from '../backups/runs/pack.ts';
 import { RunTurns } from '../backups/runs/run-turns.ts';
-import { GzipPool } from '../backups/streams/gzip-pool.ts';
 import { verifyInThread } from '../backups/threads/verify-thread.ts';
 import type { Config } from '../config.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -39,19 +37,12 @@ export class BackupParts {
   /** The keys that runs are writing. */
   readonly writing = new Set<string>();
   readonly #options: BackupPartsOptions;
-  /** Packs what stays on this machine. */
   readonly #packer: Packer;
-  /** Of what goes to buckets. */
-  readonly #gzip: GzipPool;
 
   constructor(options: BackupPartsOptions) {
     const { config, reader, clock, logger } = options;
     this.#options = options;
     this.#packer = new Packer({ logger, clock });
-    this.#gzip = new GzipPool({
-      clock,
-      lost: (cause) => logger.error({ err: cause }, 'gzip_thread_lost'),
-    });
     this.deps = {
       ...{ reader, clock, logger, writing: this.writing },
       teamOfDestination: (id) => reader.get(tables.destinations, id)?.teamId ?? null,
@@ -71,8 +62,8 @@ export class BackupParts {
     wakeBackups({ reader, clock, actors });
   }
 
-  async close(): Promise<void> {
-    await Promise.all([this.#packer.close(), this.#gzip.close()]);
+  close(): Promise<void> {
+    return this.#packer.close();
   }
 
   #open(id: string): OpenDestination {
@@ -82,16 +73,15 @@ export class BackupParts {
     const place = placeOf(record, config, secrets);
     const destination = openDestination(place, { fetch });
     const recipient = record.encryption?.recipient ?? null;
+    const at = (): PlaceInThread => ({ place, rules: fetch.rules });
     return {
       destination,
       encrypts: recipient !== null,
       write: (dump, { hashesDump, ...writing }) =>
-        place.kind === 'server'
-          ? this.#packer.pack(dump, { place, recipient, hashesDump }, writing)
-          : packInto(dump, this.#gzip, { recipient, hashesDump, destination, ...writing }),
+        this.#packer.pack(dump, { ...at(), recipient, hashesDump }, writing),
       verify: (artifact, transport) =>
-        place.kind === 'server' && artifact.sizeBytes >= threadMinBytes
-          ? verifyInThread(artifact, place, transport)
+        artifact.sizeBytes >= threadMinBytes
+          ? verifyInThread(artifact, at(), transport)
           : verifyArtifact(artifact, { ...transport, destination }),
     };
   }

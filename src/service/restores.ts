@@ -5,8 +5,6 @@ import { recover, restorerOf } from '../actors/restore/restorers.ts';
 import { placeOf, recoveryContext } from '../actors/destination/place.ts';
 import { roomAt } from '../backups/kept-free.ts';
 import { RunTurns } from '../backups/runs/run-turns.ts';
-import { openDestination } from '../backups/destinations/open.ts';
-import { fetchArtifact } from '../backups/restores/fetched.ts';
 import { checkInThread, fetchInThread, readInThread } from '../backups/threads/restore-thread.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { tables } from '../store/records/tables.ts';
@@ -38,13 +36,10 @@ export function restoreDeps(
       const sealed = record.encryption?.recoveryKeySealed;
       const recoveryKey = sealed && secrets.open(sealed, recoveryContext(destinationId));
       const place = placeOf(record, config, secrets);
-      const destination = openDestination(place, { fetch });
       return {
         recoveryKey: recoveryKey ?? null,
         fetch: (artifact, path, seen, signal) =>
-          place.kind === 'server'
-            ? fetchInThread(artifact, place, path, seen, signal)
-            : fetchArtifact(artifact, destination, path, seen, signal),
+          fetchInThread(artifact, { place, rules: fetch.rules }, path, seen, signal),
       };
     },
     restorerOf: (of) => restorerOf(sources, of),

@@ -1,11 +1,10 @@
 /** Owns the messages to and from the thread that packs backups (`workers/tasks/packing.ts`). All are plain data. */
 import type { MessagePort } from 'node:worker_threads';
 import type { Failure } from '../../workers/task-failure.ts';
-import type { ServerPlace } from '../destinations/destination.ts';
+import type { PlaceInThread } from '../destinations/open.ts';
 import type { WrittenArtifact } from '../runs/pack.ts';
 
-export interface PackTask {
-  place: ServerPlace;
+export interface PackTask extends PlaceInThread {
   key: string;
   /** Null: it is not encrypted. */
   recipient: string | null;

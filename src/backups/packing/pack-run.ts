@@ -1,11 +1,11 @@
 /**
  * Owns one run in the thread that packs backups: what comes on its port is compressed, encrypted, hashed and
- * written to a folder of the machine.
+ * written to its destination.
  *
  * 1. Its port is closed when nothing of it is under way any more, also behind a failure.
  */
 import { asFailure } from '../../workers/task-failure.ts';
-import { ServerDestination } from '../destinations/server-destination.ts';
+import { openInThread } from '../destinations/open.ts';
 import { packInto } from '../runs/pack.ts';
 import type { GzipPool } from '../streams/gzip-pool.ts';
 import type { FromPackRun, PackRun, ToPackRun } from './messages.ts';
@@ -14,7 +14,7 @@ import type { FromPackRun, PackRun, ToPackRun } from './messages.ts';
 const tellBytes = 2 ** 20;
 
 export async function packRun(
-  { port, place, key, recipient, hashesDump }: PackRun,
+  { port, key, recipient, hashesDump, ...place }: PackRun,
   pool: GzipPool,
 ): Promise<void> {
   const post = (message: FromPackRun): void => port.postMessage(message);
@@ -30,7 +30,7 @@ export async function packRun(
   try {
     const artifact = await packInto(chunks, pool, {
       ...{ recipient, hashesDump, key, signal: stop.signal },
-      destination: new ServerDestination(place),
+      destination: openInThread(place),
       leaves: (left) => {
         ending = left;
       },

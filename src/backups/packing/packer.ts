@@ -1,10 +1,11 @@
 /**
- * Owns the thread that packs backups which stay on this machine, for all runs together: the thread that serves
- * hands chunks of dumps on, and neither compresses, encrypts, hashes nor writes.
+ * Owns the thread that packs backups, for all runs together: the thread that serves hands chunks of dumps on, and
+ * neither compresses, encrypts, hashes, writes nor sends.
  *
  * 1. It is started by the first run, and ends when there was none for a while.
  * 2. Of a dump a window is under way at most.
- * 3. `close` ends the thread behind what it does; its runs fail with SHUTTING_DOWN. Twice is fine.
+ * 3. `close` ends the thread behind what it does, or where a disk or a bucket holds it up, after a while; its runs
+ *    fail with SHUTTING_DOWN. What is left then is swept by the next run. Twice is fine.
  */
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
 import type { Clock } from '../../lib/clock.ts';
@@ -28,6 +29,8 @@ export interface PackerOptions {
 const entry = new URL('../../workers/tasks/packing.ts', import.meta.url);
 const idleMsDefault = 30_000;
 const windowBytes = 2 ** 20;
+/** How long closing waits for the thread. */
+const endMs = 5_000;
 
 interface Thread {
   worker: Worker;
@@ -80,7 +83,9 @@ export class Packer {
     if (thread === null) return;
     for (const run of thread.runs) run.fail(shuttingDown());
     this.#endThread(thread);
+    const cancel = this.#options.clock.after(endMs, () => void thread.worker.terminate());
     await thread.over;
+    cancel();
   }
 
   #begin(task: PackTask, progress: (bytes: number) => void): Run {

@@ -1,7 +1,7 @@
 /** Owns the messages to and from the threads of backups and restores (`workers/tasks/backups.ts`). All are plain data. */
 import type { ArchiveEntry } from '../../archives/formats/entry.ts';
 import type { Failure } from '../../workers/task-failure.ts';
-import type { ServerPlace } from '../destinations/destination.ts';
+import type { PlaceInThread } from '../destinations/open.ts';
 import type { WantedArtifact } from '../restores/artifact-check.ts';
 import type { StoredArtifact } from '../restores/fetched.ts';
 import type { Artifact } from '../runs/artifact.ts';
@@ -37,9 +37,9 @@ export type BackupTask =
   /** Sends a tree as tar; its outcome is MissedEntries. */
   | { kind: 'tree'; tree: ReadTree }
   /** See `fetchArtifact`. */
-  | { kind: 'fetch'; place: ServerPlace; artifact: StoredArtifact; path: string }
+  | { kind: 'fetch'; at: PlaceInThread; artifact: StoredArtifact; path: string }
   /** Reads an artifact back; see `verifyArtifact`. */
-  | { kind: 'verify'; place: ServerPlace; key: string; artifact: Artifact }
+  | { kind: 'verify'; at: PlaceInThread; key: string; artifact: Artifact }
   /** Its outcome is a CheckedArtifact. */
   | { kind: 'check'; artifact: ArtifactFile; wanted: WantedArtifact }
   /** Sends what an artifact holds. */

@@ -2,7 +2,7 @@
  * Owns what restores do in threads: an artifact is fetched, checked and read there, and the files of a tar are
  * written.
  */
-import type { ServerPlace } from '../destinations/destination.ts';
+import type { PlaceInThread } from '../destinations/open.ts';
 import type { CheckedArtifact, WantedArtifact } from '../restores/artifact-check.ts';
 import type { StoredArtifact } from '../restores/fetched.ts';
 import { BackupThread, chunksOf, News } from './backup-thread.ts';
@@ -11,15 +11,15 @@ import type { ArtifactFile, TreeStep } from './messages.ts';
 /** Steps that are sent and not done. */
 const batchesAhead = 4;
 
-/** See `fetchArtifact`: from a folder of the machine. */
+/** See `fetchArtifact`. */
 export async function fetchInThread(
   artifact: StoredArtifact,
-  place: ServerPlace,
+  at: PlaceInThread,
   path: string,
   seen: (bytes: number) => void,
   signal: AbortSignal,
 ): Promise<void> {
-  const thread = new BackupThread({ kind: 'fetch', place, artifact, path }, signal, (reply) => {
+  const thread = new BackupThread({ kind: 'fetch', at, artifact, path }, signal, (reply) => {
     if (reply.type === 'read') seen(reply.bytes);
   });
   await thread.outcome;

@@ -35,7 +35,7 @@ export const databaseIdOf = ({ kind, targetId }: BackupTarget): string | null =>
   kind === 'database' ? targetId : null;
 const isOfInstance = ({ kind }: BackupTarget): boolean => kind === 'instance';
 
-const BackupRunType = builder.objectRef<Readonly<BackupRunRecord>>('BackupRun').implement({
+export const BackupRunType = builder.objectRef<Readonly<BackupRunRecord>>('BackupRun').implement({
   fields: (t) => ({
     id: t.exposeID('id'),
     appId: t.id({ nullable: true, resolve: appIdOf }),

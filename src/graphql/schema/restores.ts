@@ -16,26 +16,29 @@ const StatusType = builder.enumType('RestoreRunStatus', {
   values: ['running', 'success', 'failed'] as const,
 });
 
-const RestoreRunType = builder.objectRef<Readonly<RestoreRunRecord>>('RestoreRun').implement({
-  fields: (t) => ({
-    id: t.exposeID('id'),
-    appId: t.id({ nullable: true, resolve: appIdOf }),
-    databaseId: t.id({ nullable: true, resolve: databaseIdOf }),
-    backupRunId: t.id({
-      nullable: true,
-      description: 'Null where the artifact was uploaded.',
-      resolve: ({ backupRunId }) => backupRunId,
+export const RestoreRunType = builder
+  .objectRef<Readonly<RestoreRunRecord>>('RestoreRun')
+  .implement({
+    fields: (t) => ({
+      id: t.exposeID('id'),
+      appId: t.id({ nullable: true, resolve: appIdOf }),
+      databaseId: t.id({ nullable: true, resolve: databaseIdOf }),
+      backupRunId: t.id({
+        nullable: true,
+        description: 'Null where the artifact was uploaded.',
+        resolve: ({ backupRunId }) => backupRunId,
+      }),
+      status: t.expose('status', { type: StatusType }),
+      log: t.exposeStringList('log', { description: 'Its last lines.' }),
+      error: t.exposeString('error', {
+        nullable: true,
+        description:
+          'A sentence, and its code in parentheses. The log tells whose data is in place.',
+      }),
+      startedAt: t.expose('startedAtMs', { type: 'DateTime' }),
+      finishedAt: t.expose('finishedAtMs', { type: 'DateTime', nullable: true }),
     }),
-    status: t.expose('status', { type: StatusType }),
-    log: t.exposeStringList('log', { description: 'Its last lines.' }),
-    error: t.exposeString('error', {
-      nullable: true,
-      description: 'A sentence, and its code in parentheses. The log tells whose data is in place.',
-    }),
-    startedAt: t.expose('startedAtMs', { type: 'DateTime' }),
-    finishedAt: t.expose('finishedAtMs', { type: 'DateTime', nullable: true }),
-  }),
-});
+  });
 
 builder.queryFields((t) => ({
   restoreRun: t.field({

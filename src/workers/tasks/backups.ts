@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs';
 import { constants, setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import { TreeWriter } from '../../archives/extracting/tree-writer.ts';
-import { ServerDestination } from '../../backups/destinations/server-destination.ts';
+import { openInThread } from '../../backups/destinations/open.ts';
 import { checkArtifact } from '../../backups/restores/artifact-check.ts';
 import { fetchArtifact } from '../../backups/restores/fetched.ts';
 import { verifyArtifact } from '../../backups/runs/artifact.ts';
@@ -140,20 +140,20 @@ function send(bytes: Uint8Array<ArrayBuffer>): void {
   post({ type: 'chunk', bytes }, [bytes.buffer]);
 }
 
-async function verify({ place, key, artifact }: Extract<BackupTask, { kind: 'verify' }>) {
+async function verify({ at, key, artifact }: Extract<BackupTask, { kind: 'verify' }>) {
   let told = 0;
   const progress = (bytes: number): void => {
     if (bytes - told < tellBytes) return;
     post({ type: 'read', bytes: bytes - told });
     told = bytes;
   };
-  const destination = new ServerDestination(place);
+  const destination = openInThread(at);
   await verifyArtifact(artifact, { destination, key, signal: stop.signal, progress });
 }
 
-async function fetch({ place, artifact, path }: Extract<BackupTask, { kind: 'fetch' }>) {
+async function fetch({ at, artifact, path }: Extract<BackupTask, { kind: 'fetch' }>) {
   const seen = (bytes: number): void => post({ type: 'read', bytes });
-  await fetchArtifact(artifact, new ServerDestination(place), path, seen, stop.signal);
+  await fetchArtifact(artifact, openInThread(at), path, seen, stop.signal);
 }
 
 async function write(path: string): Promise<void> {

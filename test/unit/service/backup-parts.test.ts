@@ -4,7 +4,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
-import { serverPlace } from '../../../src/actors/destination/place.ts';
+import { gunzipSync } from 'node:zlib';
+import { keysContext, serverPlace } from '../../../src/actors/destination/place.ts';
 import {
   makeServerFolder,
   ServerDestination,
@@ -16,6 +17,8 @@ import { restoreDeps } from '../../../src/service/restores.ts';
 import type { DestinationRecord } from '../../../src/store/records/records.ts';
 import { put } from '../../../src/store/records/table.ts';
 import { tables } from '../../../src/store/records/tables.ts';
+import { BucketServer, loopbackFetch } from '../../support/bucket.ts';
+import { inPieces, noise } from '../../support/byte-streams.ts';
 import { ManualClock, settle } from '../../support/manual-clock.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
 import { plainSecrets } from '../../support/plain-secrets.ts';
@@ -24,7 +27,6 @@ import { smallDisk } from '../../support/small-disk.ts';
 
 function partsOf(t: TestContext) {
   const dataDir = mkdtempSync(join(tmpdir(), 'gangway-backup-parts-'));
-  const policy = new AddressPolicy({ privateNetworks: [], ownPorts: () => [] });
   const store = new MemoryStore();
   const parts = new BackupParts({
     config: {
@@ -35,7 +37,7 @@ function partsOf(t: TestContext) {
     clock: new ManualClock(),
     logger: recordingLogger(),
     secrets: plainSecrets as never,
-    fetch: new GuardedFetch({ policy }),
+    fetch: loopbackFetch,
   });
   t.after(async () => {
     await parts.close();
@@ -58,6 +60,29 @@ function partsOf(t: TestContext) {
     writeFileSync(join(dataDir, 'backups', 'dst_one', key), bytes);
   };
   return { deps: parts.deps, keep, dataDir, store };
+}
+
+/** A destination in a bucket that no request of this thread reaches. */
+async function bucketOf(t: TestContext, store: MemoryStore): Promise<BucketServer> {
+  const bucket = await BucketServer.start();
+  t.after(() => bucket.close());
+  const { endpoint, bucket: name, region, accessKey, secretKey } = bucket.place;
+  const keys = JSON.stringify({ accessKey, secretKey });
+  const record: DestinationRecord = {
+    ...{ id: 'dst_bucket', teamId: 'team_one', name: 'Bucket', kind: 's3', path: null },
+    bucket: {
+      endpoint,
+      name,
+      region,
+      keysSealed: plainSecrets.seal(keys, keysContext('dst_bucket')),
+    },
+    ...{ encryption: null, createdAtMs: 0, lastTestAtMs: null, lastTestError: null },
+  };
+  store.write([put(tables.destinations, record)]);
+  t.mock.method(GuardedFetch.prototype, 'send', () => {
+    throw new Error('this thread serves');
+  });
+  return bucket;
 }
 
 const never = new AbortController().signal;
@@ -152,6 +177,39 @@ describe('what backups are made with', () => {
     const { dumpSha256, ...artifact } = await write(dump(), writing);
     assert.equal(dumpSha256, createHash('sha256').update('rows').digest('hex'));
     await verify(artifact, { key: 'new', signal, progress: nothing });
+  });
+
+  it('are packed, sent, read back and fetched in threads where they go to a bucket', async (t) => {
+    const { deps, dataDir, store } = partsOf(t);
+    const bucket = await bucketOf(t, store);
+    const dump = noise(6 * 2 ** 20);
+    const [signal, nothing] = [never, () => undefined];
+    const { write, verify } = deps.openDestination('dst_bucket');
+    const writing = { key: 'new', signal, progress: nothing, leaves: nothing, hashesDump: true };
+    const { dumpSha256, ...artifact } = await write(inPieces(dump, 65_536), writing);
+    assert.equal(dumpSha256, createHash('sha256').update(dump).digest('hex'));
+    assert.deepEqual(bucket.names(), ['dst_bucket/new']);
+    await verify(artifact, { key: 'new', signal, progress: nothing });
+    const config = { dataDir, backupRoots: [], backupConcurrency: 1 };
+    const given = { config, fetch: loopbackFetch, folders: { restores: dataDir } };
+    const restores = restoreDeps(given, { reader: store, secrets: plainSecrets } as never);
+    const path = join(dataDir, 'fetched');
+    const { fetch } = restores.openPlace('dst_bucket');
+    await fetch({ key: 'new', ...artifact }, path, nothing, never);
+    assert.ok(gunzipSync(readFileSync(path)).equals(dump));
+  });
+
+  it('reach no bucket at an address that is not admitted, from no thread', async (t) => {
+    const { deps, store } = partsOf(t);
+    const bucket = await bucketOf(t, store);
+    t.mock.getter(loopbackFetch, 'rules', () => ({ privateNetworks: [], ownPorts: [] }));
+    const [signal, nothing] = [never, () => undefined];
+    const { write } = deps.openDestination('dst_bucket');
+    const writing = { key: 'new', signal, progress: nothing, leaves: nothing, hashesDump: false };
+    await assert.rejects(write(inPieces(noise(100), 65_536), writing), {
+      code: 'DESTINATION_FAILED',
+    });
+    assert.deepEqual(bucket.calls, []);
   });
 
   it('know no destination that is not there', (t) => {

@@ -1,13 +1,16 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
+import type { Worker } from 'node:worker_threads';
 import { gunzipSync } from 'node:zlib';
 import type { ServerPlace } from '../../../../src/backups/destinations/destination.ts';
 import { Packer } from '../../../../src/backups/packing/packer.ts';
 import { decrypted } from '../../../../src/backups/streams/age/decrypted.ts';
 import { newKeyPair } from '../../../../src/backups/streams/age/keys.ts';
+import { BucketServer } from '../../../support/bucket.ts';
 import { inPieces, joined, noise, rows } from '../../../support/byte-streams.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
@@ -16,6 +19,8 @@ import { smallDisk } from '../../../support/small-disk.ts';
 import { temporaryFolder } from '../../../support/store-fixture.ts';
 
 const idleMs = 1000;
+const onLoopback = { privateNetworks: ['127.0.0.0/8'], ownPorts: [] };
+const noRules = { privateNetworks: [], ownPorts: [] };
 
 async function fixture(t: TestContext, given?: string) {
   const root = given ?? (await temporaryFolder(t));
@@ -28,7 +33,7 @@ async function fixture(t: TestContext, given?: string) {
   const seen: number[] = [];
   const folder = join(root, 'dst_1');
   return {
-    ...{ clock, packer, stop, seen },
+    ...{ clock, packer, stop, seen, left },
     stored: (key = 'object') => readFileSync(join(folder, key)),
     pack: (
       dump: AsyncIterable<Uint8Array>,
@@ -36,7 +41,7 @@ async function fixture(t: TestContext, given?: string) {
     ) =>
       packer.pack(
         dump,
-        { place, recipient, hashesDump },
+        { place, rules: noRules, recipient, hashesDump },
         {
           key,
           signal: stop.signal,
@@ -120,6 +125,22 @@ describe('Packer.pack()', () => {
     await mustBeEmpty();
   });
 
+  it('fails when its thread is lost, while the dump hangs, and starts another', async (t) => {
+    const { pack, stored, left } = await fixture(t);
+    const started = once(process, 'worker') as Promise<[Worker]>;
+    // So little that none of the threads that compress is interrupted.
+    const packing = pack(hanging(noise(1_000)));
+    packing.catch(() => undefined);
+    const [thread] = await started;
+    await once(thread, 'online');
+    await thread.terminate();
+    await assert.rejects(packing, { code: 'OVERLOADED' });
+    await left[0];
+    const dump = noise(100_000);
+    await pack(inPieces(dump, 65_536), { key: 'next' });
+    assert.ok(gunzipSync(stored('next')).equals(dump));
+  });
+
   it('fails when the disk is full, while the dump hangs, and leaves nothing', async (t) => {
     const disk = smallDisk(t, 4);
     if (disk === undefined) return;
@@ -133,7 +154,7 @@ describe('Packer.pack()', () => {
     const place = { kind: 'server', root: '/nowhere', path: ['dst_1'], isOurs: true } as const;
     const given = { key: 'object', signal: new AbortController().signal };
     const writing = { ...given, progress: () => undefined, leaves: () => undefined };
-    const task = { place, recipient: null, hashesDump: false };
+    const task = { place, rules: noRules, recipient: null, hashesDump: false };
     const packing = packer.pack(hanging(Buffer.alloc(0)), task, writing);
     await assert.rejects(packing, { code: 'DESTINATION_FAILED' });
   });
@@ -166,5 +187,25 @@ describe('Packer', () => {
     await assert.rejects(packing, { code: 'SHUTTING_DOWN' });
     await mustBeEmpty();
     await assert.rejects(pack(inPieces(rows(9), 9)), { code: 'SHUTTING_DOWN' });
+  });
+
+  it('waits for no bucket that holds its thread up when it is closed', async (t) => {
+    const { packer, clock } = await fixture(t);
+    const bucket = await BucketServer.start();
+    t.after(() => bucket.close());
+    bucket.fault = () => 'silence';
+    const given = { key: 'object', signal: new AbortController().signal };
+    const writing = { ...given, progress: () => undefined, leaves: () => undefined };
+    const task = { place: bucket.place, rules: onLoopback, recipient: null, hashesDump: false };
+    const packing = packer.pack(hanging(noise(20_000_000)), task, writing);
+    packing.catch(() => undefined);
+    await eventually('the bucket is asked', () => bucket.calls.length > 0);
+    let isClosed = false;
+    const closed = packer.close().then(() => (isClosed = true));
+    await assert.rejects(packing, { code: 'SHUTTING_DOWN' });
+    await clock.advance(4_000);
+    assert.equal(isClosed, false);
+    await clock.advance(1_000);
+    await closed;
   });
 });

@@ -40,11 +40,12 @@ describe('a thread of a restore', () => {
   it('fetches an artifact, or nothing but the one that was written', async () => {
     const { path } = artifact('stored', dump);
     const place = { kind: 'server', root: dir, path: [], isOurs: false } as const;
+    const at = { place, rules: { privateNetworks: [], ownPorts: [] } };
     const sha256 = createHash('sha256').update(dump).digest('hex');
     const stored = { key: 'stored', sizeBytes: dump.length, sha256 };
     let seen = 0;
     const fetch = (of: Partial<typeof stored>, to: string, signal = never): Promise<void> =>
-      fetchInThread({ ...stored, ...of }, place, join(dir, to), (more) => (seen += more), signal);
+      fetchInThread({ ...stored, ...of }, at, join(dir, to), (more) => (seen += more), signal);
     await fetch({}, 'fetched');
     assert.equal(seen, dump.length);
     assert.ok(readFileSync(join(dir, 'fetched')).equals(readFileSync(path)));

@@ -12,6 +12,7 @@ import { temporaryFolder } from '../../../support/store-fixture.ts';
 async function fixture(t: TestContext) {
   const root = await temporaryFolder(t);
   const place: ServerPlace = { kind: 'server', root, path: ['dst_1'], isOurs: true };
+  const at = { place, rules: { privateNetworks: [], ownPorts: [] } };
   await makeServerFolder(place);
   const bytes = noise(9_000_000);
   const file = join(root, 'dst_1', 'object');
@@ -21,7 +22,7 @@ async function fixture(t: TestContext) {
     ...{ bytes, file, seen },
     artifact: { sizeBytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') },
     verify: (artifact: { sizeBytes: number; sha256: string }, stop = new AbortController()) =>
-      verifyInThread(artifact, place, {
+      verifyInThread(artifact, at, {
         key: 'object',
         signal: stop.signal,
         progress: (done) => seen.push(done),
