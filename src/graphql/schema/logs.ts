@@ -2,13 +2,14 @@
 import { TextDecoder } from 'node:util';
 import { ServiceError } from '../../lib/errors.ts';
 import { containerLog, containerNames } from '../../actors/app/running/containers.ts';
-import type { LogLine, LogName } from '../../logs/files/log.ts';
+import type { LogLine, LogName, LogRange, LogReader } from '../../logs/files/log.ts';
 import type { GraphContext } from '../context.ts';
 import { boundedCount, decodeCursor, encodeCursor, type Page } from '../page.ts';
 import { builder, connectionType } from './builder.ts';
 import { appOrDatabase, needs, type Owner } from './needs.ts';
 
 export interface LineText {
+  offset: number;
   atMs: number;
   stream: string;
   text: string;
@@ -32,32 +33,63 @@ export const LogLineType = builder.objectRef<LineText>('LogLine').implement({
       description: 'stdout, stderr, system, or access: a request of a visitor.',
     }),
     text: t.exposeString('text', { description: 'The line without its end.' }),
+    offset: t.exposeFloat('offset', {
+      description: 'Its place in the log: one more than that of the line before.',
+    }),
   }),
 });
 
-export const LogConnectionType = connectionType('LogConnection', LogLineType);
+/** A page of a log; `range` is null for a log that was never written. */
+export interface LogPage extends Page<LineText> {
+  range: LogRange | null;
+}
+
+const LogRangeType = builder.objectRef<LogRange>('LogRange').implement({
+  description: 'The lines that are kept.',
+  fields: (t) => ({
+    generation: t.exposeString('generation', {
+      description: 'Offsets of one generation are of the same lines.',
+    }),
+    firstOffset: t.exposeFloat('firstOffset', { description: 'That of the oldest line.' }),
+    nextOffset: t.exposeFloat('nextOffset', { description: 'That of the next line to come.' }),
+  }),
+});
+
+export const LogConnectionType = connectionType<LineText, LogPage>('LogConnection', LogLineType);
+
+builder.objectField(LogConnectionType, 'range', (t) =>
+  t.field({ type: LogRangeType, nullable: true, resolve: ({ range }) => range }),
+);
 
 builder.queryField('logs', (t) =>
   t.field({
     type: LogConnectionType,
     ...needs('view_logs', appOrDatabase, {
       description:
-        'The last `tail` lines, or with `after` up to `tail` lines behind it; endCursor continues.',
+        'The last `tail` lines; or up to `tail` lines behind `after`, from the offset `from` on, or from the first ' +
+        'one written at or after `at`. endCursor continues.',
       args: {
         container: t.arg.string(),
         tail: t.arg.int({ defaultValue: 200 }),
         after: t.arg.string(),
+        from: t.arg.float(),
+        at: t.arg({ type: 'DateTime' }),
       },
-      resolve: (owner, { container, tail, after }, context) => {
+      resolve: (owner, { container, tail, ...start }, context) => {
         const log = logOf(context, owner, container ?? '');
         const count = boundedCount('tail', tail, 200, logPageMax);
-        return readLines(context, log, count, after ?? null, 'end');
+        return readLines(context, log, count, startOf(start));
       },
     }),
   }),
 );
 
-function logOf({ read }: GraphContext, { app, database }: Owner, container: string): LogName {
+/** The log of a container, '' for the default: NO_SUCH_CONTAINER. */
+export function logOf(
+  { read }: GraphContext,
+  { app, database }: Owner,
+  container: string,
+): LogName {
   const names = app ? containerNames(read.reader, app) : [databaseContainer];
   if (container !== '' && !names.includes(container)) {
     throw new ServiceError('NO_SUCH_CONTAINER', 'No such container.');
@@ -65,27 +97,63 @@ function logOf({ read }: GraphContext, { app, database }: Owner, container: stri
   return app ? containerLog(app.id, names, container) : `db:${database.id}`;
 }
 
+/** Where a page begins, or that it is the end of the log. */
+export type PageStart = 'start' | 'end' | { after: string } | { from: number } | { atMs: number };
+
+function startOf(given: {
+  after?: string | null | undefined;
+  from?: number | null | undefined;
+  at?: number | null | undefined;
+}): PageStart {
+  const { after = null, from = null, at = null } = given;
+  if ([after, from, at].filter((one) => one !== null).length > 1) {
+    throw new ServiceError('BAD_USER_INPUT', 'Name one of after, from and at.');
+  }
+  if (from !== null) {
+    if (Number.isSafeInteger(from) && from >= 0) return { from };
+    throw new ServiceError('BAD_USER_INPUT', 'from must be the offset of a line.');
+  }
+  if (at !== null) return { atMs: at };
+  return after === null ? 'end' : { after };
+}
+
+/** The first line of a page. */
+function firstOf(
+  logs: LogReader,
+  log: LogName,
+  range: LogRange,
+  { count, start }: { count: number; start: PageStart },
+): number {
+  const { firstOffset, nextOffset } = range;
+  if (start === 'start') return firstOffset;
+  if (start === 'end') return Math.max(firstOffset, nextOffset - count);
+  if ('from' in start) return start.from;
+  if ('atMs' in start) return logs.offsetAt(log, start.atMs);
+  const { generation, next } = parseCursor(start.after);
+  // A cursor of an earlier generation is of lines that are gone: all there is comes after it.
+  return generation === range.generation ? next : firstOffset;
+}
+
 /**
- * A page of a log: behind a cursor, or without one from its start or its end. What is too much for a
- * page is left to the next one; of a page at the end its oldest lines are left out.
+ * A page of a log. What is too much for a page is left to the next one; of a page at the end its oldest lines
+ * are left out.
  */
 export function readLines(
   { read: { logs }, via }: Pick<GraphContext, 'read' | 'via'>,
   log: LogName,
   count: number,
-  after: string | null,
-  start: 'start' | 'end',
-): Page<LineText> {
-  const cursor = after === null ? null : parseCursor(after);
+  start: PageStart,
+): LogPage {
   const range = logs.range(log);
-  if (!range) return { nodes: [], pageInfo: { endCursor: after, hasNextPage: false } };
+  if (!range) {
+    const endCursor = typeof start === 'object' && 'after' in start ? start.after : null;
+    if (endCursor !== null) parseCursor(endCursor);
+    return { nodes: [], pageInfo: { endCursor, hasNextPage: false }, range: null };
+  }
   const { generation, firstOffset, nextOffset } = range;
-  const isTail = start === 'end' && cursor === null;
-  let from = isTail ? Math.max(firstOffset, nextOffset - count) : firstOffset;
-  // A cursor of an earlier generation is of lines that are gone: all there is comes after it.
-  if (cursor?.generation === generation) from = cursor.next;
+  const isTail = start === 'end';
   let rows: LogLine[] = [];
-  let next = Math.max(from, firstOffset);
+  let next = Math.max(firstOf(logs, log, range, { count, start }), firstOffset);
   let bytes = 0;
   for (let left = count; left > 0 && (isTail || bytes < pageBytes[via]);) {
     const slice = logs.read(log, next, left);
@@ -102,6 +170,7 @@ export function readLines(
       endCursor: encodeCursor('log', `${generation}:${next}`),
       hasNextPage: next < nextOffset,
     },
+    range,
   };
 }
 
@@ -122,13 +191,18 @@ export class LineDecoder {
       this.#decoders.set(line.stream, decoder);
       const whole = line.bytes.at(-1) === 0x0a;
       const text = decoder.decode(line.bytes, { stream: !whole });
-      return { atMs: line.atMs, stream: line.stream, text: text.replace(/\r?\n$/, '') };
+      const { offset, atMs, stream } = line;
+      return { offset, atMs, stream, text: text.replace(/\r?\n$/, '') };
     });
   }
 }
 
-function parseCursor(after: string): { generation: string; next: number } {
-  const position = decodeCursor('log', after);
+/** The position behind a cursor: BAD_USER_INPUT for one that is not of this kind. */
+export function parseCursor(
+  cursor: string,
+  kind: 'log' | 'logsearch' = 'log',
+): { generation: string; next: number } {
+  const position = decodeCursor(kind, cursor);
   const at = position.lastIndexOf(':');
   const next = Number(position.slice(at + 1));
   if (at < 1 || !Number.isSafeInteger(next) || next < 0) {

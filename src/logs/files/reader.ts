@@ -7,9 +7,10 @@
  */
 import { join } from 'node:path';
 import { RecentMap } from '../../lib/recent-map.ts';
+import type { Block } from './block.ts';
 import type { LogName } from './log.ts';
 import { listSegments, logFolder, type SegmentFile } from './segment-file.ts';
-import { SegmentReader } from './segments.ts';
+import { isKnown, SegmentReader } from './segments.ts';
 
 /** Reads logs on any thread, also while they grow. */
 export class LogFiles extends SegmentReader {
@@ -21,6 +22,28 @@ export class LogFiles extends SegmentReader {
     super();
     this.#dir = dir;
     this.#known = new RecentMap(segmentsMax);
+  }
+
+  /**
+   * Hands blocks that hold the newest lines before offset `before` to `visit`, in their order: about
+   * `aboutBytes` of them, within a segment. Returns the offset of their first line, undefined where there are
+   * no lines before.
+   */
+  visitBlocksBefore(
+    log: LogName,
+    before: number,
+    aboutBytes: number,
+    visit: (bytes: Buffer, at: number, block: Block) => void,
+  ): number | undefined {
+    const segments = this.segmentsOf(log);
+    for (let i = segments.length - 1; i >= 0; i--) {
+      const segment = segments[i];
+      if (segment === undefined || segment.firstOffset >= before) continue;
+      if (!isKnown(segment, segments[i + 1])) continue;
+      const from = segment.visitBlocksBefore(before, aboutBytes, visit);
+      if (from !== undefined) return from;
+    }
+    return undefined;
   }
 
   protected segmentsOf(log: LogName): SegmentFile[] {

@@ -170,6 +170,29 @@ export class SegmentFile {
     });
   }
 
+  /**
+   * Hands the blocks that hold the lines before offset `before` to `visit`, in their order: of a longer segment
+   * about the last `aboutBytes`. Their bytes may be kept. Returns the offset of the first line handed on,
+   * undefined where there are no lines before.
+   */
+  visitBlocksBefore(
+    before: number,
+    aboutBytes: number,
+    visit: (bytes: Buffer, at: number, block: Block) => void,
+  ): number | undefined {
+    const last = this.#marks.findLast((mark) => mark.offset < before);
+    if (last === undefined) return undefined;
+    const first = this.#marks.find((mark) => mark.position >= last.position - aboutBytes) ?? last;
+    this.#withFile((fd) => {
+      this.#walk(fd, first.position, this.#end, scanBytes, false, (bytes, at, block) => {
+        if (block.firstOffset >= before) return false;
+        visit(bytes, at, block);
+        return true;
+      });
+    });
+    return first.offset;
+  }
+
   /** Offset of the first line at or after a time; undefined when all lines are older. */
   offsetAt(atMs: number): number | undefined {
     if (this.lastAtMs === null || this.lastAtMs < atMs) return undefined;

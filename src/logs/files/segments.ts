@@ -35,7 +35,7 @@ export abstract class SegmentReader implements LogReader {
 }
 
 /** Scans a segment unless all of it is known. False when its file is gone. */
-function prepare(segment: SegmentFile, next: SegmentFile | undefined): boolean {
+export function isKnown(segment: SegmentFile, next: SegmentFile | undefined): boolean {
   if (next !== undefined && segment.nextOffset >= next.firstOffset) return true;
   return segment.scan();
 }
@@ -69,7 +69,7 @@ function readSegments(
     if (segment === undefined) break;
     // A gap after lines that were taken is left to the next read, so that it is reported in its place.
     if (lines.length > 0 && segment.firstOffset > next) break;
-    if (prepare(segment, behind)) {
+    if (isKnown(segment, behind)) {
       skipTo(segment.firstOffset);
       segment.visit(next, leftBytes, (line) => {
         if (full()) return false;
@@ -99,7 +99,7 @@ function lastOfSource(
   for (let i = indexOfSegment(segments, from); i < segments.length; i++) {
     const segment = segments[i];
     if (segment === undefined || segment.firstOffset >= until) break;
-    if (!prepare(segment, segments[i + 1])) continue;
+    if (!isKnown(segment, segments[i + 1])) continue;
     const take = (line: LogLine): boolean => {
       if (line.offset >= until) return false;
       last.push(line);
@@ -120,7 +120,7 @@ function offsetAtTime(segments: readonly SegmentFile[], atMs: number): number {
   });
   for (let i = Math.max(0, before); i < segments.length; i++) {
     const segment = segments[i];
-    if (segment === undefined || !prepare(segment, segments[i + 1])) continue;
+    if (segment === undefined || !isKnown(segment, segments[i + 1])) continue;
     const offset = segment.offsetAt(atMs);
     if (offset !== undefined) return offset;
   }

@@ -7,7 +7,7 @@
  * 3. After the wait nothing is followed any more.
  */
 import type { ToolCall } from '../tool.ts';
-import { plainText } from './log-lines.ts';
+import { plainText } from '../../protocol/plain-text.ts';
 
 export interface DeploymentState {
   id: string;

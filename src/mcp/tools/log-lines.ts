@@ -1,9 +1,6 @@
 /**
- * Owns which lines of a log fit into an answer, and which part of a line is text.
- *
- * 1. Lines are whole; a line that is longer than an answer is cut at its end.
- * 2. Colours, cursor moves and other control characters of a terminal are no text: they take room in the
- *    model's context, tell it nothing, and may do harm where an answer is printed.
+ * Owns which lines of a log fit into an answer. Lines are whole; a line that is longer than an answer is cut at
+ * its end.
  */
 import { cutText } from '../results.ts';
 
@@ -54,19 +51,3 @@ export function chooseLines(given: readonly string[], choice: LineChoice): Chose
   if (from === 'end') chosen.lines.reverse();
   return chosen;
 }
-
-const escape = '\u001B';
-// ECMA-48: control sequences, strings up to their terminator, and the short sequences.
-const sequences = new RegExp(
-  `${escape}(?:\\[[0-?]*[ -/]*[@-~]|[\\]PX^_][^\\u0007${escape}]{0,4096}(?:\\u0007|${escape}\\\\)|[ -/]*[0-~])`,
-  'g',
-);
-const controls = /[^\P{Cc}\t]/gu;
-
-/** A line without the characters that a terminal obeys. */
-export function plainText(line: string): string {
-  if (!hasControl.test(line)) return line;
-  return line.replace(sequences, '').replaceAll('\r', ' ').replace(controls, '\uFFFD');
-}
-
-const hasControl = /[^\P{Cc}\t]/u;

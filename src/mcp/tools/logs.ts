@@ -16,7 +16,8 @@ import type { Tool, ToolArguments, ToolCall, ToolOutcome } from '../tool.ts';
 import { toolInput } from '../input.ts';
 import { appArgument, appIdOf } from './app-argument.ts';
 import { noDeployment } from './await-deployment.ts';
-import { chooseLines, plainText } from './log-lines.ts';
+import { plainText } from '../../protocol/plain-text.ts';
+import { chooseLines } from './log-lines.ts';
 
 /** A text of strangers, marked as such. */
 export function asData(text: string, what: string): string {

@@ -24,7 +24,12 @@ const logs: LogReader = {
 
 function page(via: GraphContext['via'], after: string | null, start: 'start' | 'end') {
   const read = { logs } as GraphContext['read'];
-  const { nodes, pageInfo } = readLines({ read, via }, 'app:a', lines, after, start);
+  const { nodes, pageInfo } = readLines(
+    { read, via },
+    'app:a',
+    lines,
+    after === null ? start : { after },
+  );
   return { offsets: nodes.map(({ text }) => Number(text.replace(/^\.+/, ''))), ...pageInfo };
 }
 
