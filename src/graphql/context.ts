@@ -19,7 +19,9 @@ import type { Origin } from '../auth/sign-in/sign-in.ts';
 import type { Audit } from '../auth/audit.ts';
 import type { Principal } from '../auth/callers/principal.ts';
 import type { Reader } from '../store/reader-and-journal.ts';
+import type { TeamFeed } from './live/team-feed.ts';
 import type { LogReader } from '../logs/files/log.ts';
+import type { LogSearches } from '../logs/search/log-searches.ts';
 import type { MetricsReader } from '../metrics/metrics-files.ts';
 
 /** What the instance says of itself; plain data. */
@@ -106,6 +108,8 @@ export interface WriteSide {
   readonly commands?: Pick<ConsoleCommands, 'run'>;
   /** Asks git providers for their repositories; absent in tests that look at other things. */
   readonly repositories?: ListRepositories;
+  /** Searches logs; absent where there are no files of them. */
+  readonly searches?: Pick<LogSearches, 'find'>;
   /** Connects teams to GitHub; absent in tests that look at other things. */
   readonly github?: Pick<GithubConnects, 'start'>;
   /** Looks at the DNS for domains; absent in tests that look at other things. */
@@ -120,9 +124,18 @@ export interface LiveSource {
    * ends it.
    */
   watch(id: string, wake: (changed: boolean) => void): () => void;
+  /** Follows all of a team; `wake` is called as `watch` calls it. */
+  followTeam(teamId: string, wake: (changed: boolean) => void): TeamView;
   readonly streams: Pick<LogStreams, 'attach'>;
   /** Whether the principal would still be resolved. */
   stillValid(principal: Principal): boolean;
+}
+
+export interface TeamView {
+  readonly feed: Pick<TeamFeed, 'position' | 'after' | 'look' | 'folderOf' | 'leftBehind'>;
+  /** Another one as soon as somebody's rights may have changed. */
+  rightsVersion(): number;
+  leave(): void;
 }
 
 /** The HTTP exchange a mutation may set cookies on; absent for calls from within. */

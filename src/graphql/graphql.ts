@@ -30,7 +30,7 @@ import { LiveHub, type LiveHubOptions } from './live/watchers.ts';
 export interface GraphqlOptions {
   read: Omit<ReadSide, 'settings'>;
   write: Omit<WriteSide, 'live'>;
-  live: LiveHubOptions;
+  live: Omit<LiveHubOptions, 'reader'>;
   logger: Logger;
   /** Asked once, at `load`, so that ports picked by the system are known. */
   settings: () => GraphqlSettings;
@@ -64,7 +64,7 @@ export class Graphql {
   constructor(options: GraphqlOptions) {
     this.#options = options;
     this.limits = { ...defaultLimits, ...options.limits };
-    this.#live = new LiveHub(options.live);
+    this.#live = new LiveHub({ ...options.live, reader: options.read.reader });
   }
 
   /** What `load` gave, when it has; saves a turn of the loop for every request after the first. */

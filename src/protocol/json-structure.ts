@@ -8,11 +8,18 @@ const closeBracket = 0x5d;
 const openBrace = 0x7b;
 const closeBrace = 0x7d;
 
-const depthMax = 100;
-const membersMax = 20_000;
+export interface JsonBounds {
+  depthMax: number;
+  membersMax: number;
+}
+
+const bodyBounds: JsonBounds = { depthMax: 100, membersMax: 20_000 };
 
 /** What there is too much of in a JSON text, as a sentence; null when it is within the bounds. */
-export function excessIn(json: Uint8Array): string | null {
+export function excessIn(
+  json: Uint8Array,
+  { depthMax, membersMax }: JsonBounds = bodyBounds,
+): string | null {
   let depth = 0;
   let members = 0;
   let inString = false;

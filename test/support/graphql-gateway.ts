@@ -5,10 +5,14 @@ import { createAccountReads } from '../../src/auth/callers/account-reads.ts';
 import type { Accounts } from '../../src/auth/sign-in/accounts.ts';
 import { createAuthenticator } from '../../src/auth/callers/authenticator.ts';
 import { sealSessionCookie } from '../../src/auth/callers/session-cookie.ts';
-import type { StreamRoom } from '../../src/logs/viewers/stream-room.ts';
+import { OwnStreamRoom, type StreamRoom } from '../../src/logs/viewers/stream-room.ts';
 import type { StreamView } from '../../src/logs/live/log-streams.ts';
 import { Callers } from '../../src/gateway/credentials.ts';
 import type { GatewayOptions } from '../../src/gateway/server.ts';
+import {
+  GraphqlSockets,
+  type GraphqlSocketsOptions,
+} from '../../src/gateway/transports/graphql-sockets.ts';
 import { GraphqlStreams } from '../../src/gateway/transports/graphql-streams.ts';
 import { graphqlRoutes } from '../../src/gateway/transports/graphql.ts';
 import type { WriteSide } from '../../src/graphql/context.ts';
@@ -30,6 +34,7 @@ export interface GraphqlGateway {
   gateway: TestGateway;
   graphql: Graphql;
   streams: GraphqlStreams;
+  sockets: GraphqlSockets;
   /** Lines added to a log's live feed, which wakes its viewers. */
   feed(log: LogName, ...lines: string[]): void;
   endFeed(log: LogName): void;
@@ -46,9 +51,11 @@ export async function startGraphql(
     mutationsOverPort?: boolean;
     accounts?: Accounts;
     audit?: NonNullable<WriteSide['audit']>;
+    searches?: NonNullable<WriteSide['searches']>;
     perPersonMax?: number;
     room?: StreamRoom;
     pingMs?: number;
+    sockets?: Partial<GraphqlSocketsOptions>;
     bodyMax?: number;
     gateway?: Partial<GatewayOptions>;
   } = {},
@@ -79,6 +86,7 @@ export async function startGraphql(
       actors: fixture.accounts.runtime,
       accounts: () => Promise.resolve(options.accounts!),
       ...(options.audit && { audit: options.audit }),
+      ...(options.searches && { searches: options.searches }),
     },
     live: {
       journal: store,
@@ -94,26 +102,28 @@ export async function startGraphql(
   };
   const remote = options.mutationsOverPort === true ? mutationsOverPort(home) : null;
   const graphql = new Graphql(remote === null ? home : { ...home, ...remote.options });
-  const { perPersonMax, room, pingMs, bodyMax } = options;
-  const streams = new GraphqlStreams({
-    clock,
-    logger,
-    ...(perPersonMax !== undefined && { perPersonMax }),
-    ...(room && { room }),
-    ...(pingMs !== undefined && { pingMs }),
+  const { perPersonMax = 256, pingMs, bodyMax } = options;
+  const { room = new OwnStreamRoom(perPersonMax) } = options;
+  const common = { clock, logger, room, perPersonMax };
+  const streams = new GraphqlStreams({ ...common, ...(pingMs !== undefined && { pingMs }) });
+  const callers = new Callers({
+    authenticator,
+    renewal: authenticator,
+    publicUrl: () => ({ url: settings.publicUrl, configured: true }),
+  });
+  const sockets = new GraphqlSockets({
+    ...{ ...common, graphql, callers, authenticator },
+    ...options.sockets,
   });
   const routes = graphqlRoutes({
     graphql,
-    callers: new Callers({
-      authenticator,
-      renewal: authenticator,
-      publicUrl: () => ({ url: settings.publicUrl, configured: true }),
-    }),
+    callers,
     streams,
     logger,
     ...(bodyMax !== undefined && { bodyMax }),
   });
-  const gateway = await startGateway(routes, options.gateway);
+  const gateway = await startGateway(routes, { webSockets: [sockets.route], ...options.gateway });
+  gateway.gateway.onDrain(() => sockets.drain());
   const url = `${gateway.url}/api/graphql`;
   let made = 0;
   return {
@@ -122,6 +132,7 @@ export async function startGraphql(
     gateway,
     graphql,
     streams,
+    sockets,
     ...live,
     cookie(userId) {
       const token = fixture.accounts.addSession(`ses_${userId}_${made++}`, userId);

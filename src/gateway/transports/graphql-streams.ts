@@ -109,6 +109,7 @@ export class GraphqlStreams {
   }
 }
 
-function personOf(principal: Principal, address: string): string {
+/** Whose stream it is: a person's, or that of a network of nobody known. */
+export function personOf(principal: Principal, address: string): string {
   return principal.kind === 'anonymous' ? `network ${networkOf(address)}` : principal.userId;
 }

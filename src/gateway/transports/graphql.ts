@@ -238,7 +238,7 @@ function requireJson(exchange: Exchange): void {
   }
 }
 
-type GraphqlRequest = Pick<GraphqlCall, 'query' | 'operationName' | 'variables'>;
+export type GraphqlRequest = Pick<GraphqlCall, 'query' | 'operationName' | 'variables'>;
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
@@ -254,6 +254,11 @@ export function parseRequest(body: Uint8Array): GraphqlRequest {
   if (Array.isArray(request))
     throw badRequest('One request at a time: lists of them are not taken.');
   if (!isObject(request)) throw badRequest('The body is no JSON object.');
+  return requestOf(request);
+}
+
+/** The request in an object. Throws BAD_REQUEST. */
+export function requestOf(request: Readonly<Record<string, unknown>>): GraphqlRequest {
   const { query, operationName, variables, extensions } = request;
   if (typeof query !== 'string' || query === '')
     throw badRequest('query must be a string that holds a document.');

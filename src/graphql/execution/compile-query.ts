@@ -1,6 +1,6 @@
 /**
- * Owns the compilation of queries: functions that write the JSON of the answer, without a result in
- * between.
+ * Owns the compilation of queries, and of the events of subscriptions: functions that write the JSON of the answer,
+ * without a result in between.
  *
  * 1. What one writes is byte for byte what graphql-js would answer. Where that would be an error, or
  *    is not plain to see, it refuses: graphql-js then runs the query and finds the words. Any other
@@ -48,12 +48,16 @@ import type { ReadyDocument } from '../gate/documents.ts';
 import type { RecordResolver } from '../record-fields.ts';
 import type { RecordRun, RecordTexts } from './record-texts.ts';
 
-/** The JSON of the answer; null where graphql-js must find it out. */
-export type CompiledQuery = (variables: Values, context: GraphContext) => string | null;
+/** The JSON of the answer, or of one event, which is `root`; null where graphql-js must find it out. */
+export type CompiledQuery = (
+  variables: Values,
+  context: GraphContext,
+  root?: unknown,
+) => string | null;
 
 export type OnFault = (cause: unknown) => void;
 
-/** Null for a query that is left to graphql-js, whatever its variables. */
+/** Null for a query, or for events, that are left to graphql-js, whatever the variables. */
 export function compileQuery(
   schema: GraphQLSchema,
   ready: ReadyDocument,
@@ -65,7 +69,7 @@ export function compileQuery(
   const first = variants.names.length > 0 || attempt(() => variants.find(noVariables), onFault);
   if (first === null) return null;
   const variablesOf = variablesReader(schema, variableDefinitions);
-  return (given, context) =>
+  return (given, context, event = noRoot) =>
     attempt(() => {
       const variables = variablesOf(given);
       if (variables === undefined) throw new Unclear();
@@ -73,7 +77,7 @@ export function compileQuery(
       const { settings } = context.read;
       const call: Call = { context, settings, variables, args: [], keeps: variant.hasRun };
       variant.hasRun = true;
-      return `{"data":${variant.write(noRoot, call)}}`;
+      return `{"data":${variant.write(event, call)}}`;
     }, onFault);
 }
 
@@ -135,7 +139,7 @@ class Variants {
     if (known) return known;
     if (known === null || this.#known.size >= variantsMax) throw new Unclear();
     this.#known.set(key, null);
-    const root = this.#schema.getQueryType();
+    const root = this.#schema.getRootType(this.#ready.operation.operation);
     if (!root) throw new Unclear();
     const compilation = new Compilation(this.#ready, this.#texts, variables);
     const { write } = compilation.object(root, [this.#ready.operation.selectionSet], true);

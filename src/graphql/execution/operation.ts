@@ -1,9 +1,10 @@
 /**
  * Owns one operation of a valid document: its kind, its cost, and how it runs.
  *
- * 1. An answer, and each event of a subscription, is byte for byte what graphql-js gives. A query is
- *    compiled to what writes its JSON, and events are compiled by graphql-jit. Whatever meets an error
- *    there is run again by graphql-js, which is safe because both only read.
+ * 1. An answer, and each event of a subscription, is byte for byte what graphql-js gives. A query, and what is told of
+ *    an event, is compiled to what writes its JSON. An event for which that cannot be, such as one with fields that
+ *    answer later, is told by graphql-jit. Whatever meets an error there is run again by graphql-js, which is safe
+ *    because all of them only read.
  * 2. Mutations are always interpreted.
  * 3. An answer is of one kind: `executed` without an error, `partial` with data and errors, or
  *    `refused` before anything ran.
@@ -94,13 +95,10 @@ export class Operation {
       yield this.#toAnswer(source).json;
       return;
     }
-    const run = await this.#compiledEvent(this.cost(variables));
     try {
       for await (const event of source) {
-        const quick = await run?.(event, context, variables);
-        const isPlain = quick !== undefined && !quick.errors;
-        const result = isPlain ? quick : await execute({ ...asked, rootValue: event });
-        yield this.#toAnswer(result).json;
+        const json = this.#write(variables, context, event);
+        yield json ?? this.#toAnswer(await this.#told(event, asked, context)).json;
       }
     } catch (error) {
       // A source that ends with an error says so in its last event.
@@ -109,15 +107,27 @@ export class Operation {
     }
   }
 
-  #write(variables: Variables, context: GraphContext): string | null {
+  #write(variables: Variables, context: GraphContext, event?: unknown): string | null {
     const { schema, texts, compile, onFault } = this.#runtime;
     if (this.#query === undefined) {
       this.#query = compile ? compileQuery(schema, this.#ready, texts, onFault) : null;
     }
-    return this.#query?.(variables, context) ?? null;
+    return this.#query?.(variables, context, event) ?? null;
   }
 
-  /** Null for what graphql-jit answers otherwise than graphql-js. Loaded with the first subscription. */
+  async #told(
+    event: unknown,
+    asked: ExecutionArgs,
+    context: GraphContext,
+  ): Promise<ExecutionResult> {
+    const variables = asked.variableValues ?? {};
+    const quick = await (
+      await this.#compiledEvent(this.cost(variables))
+    )?.(event, context, variables);
+    return quick && !quick.errors ? quick : execute({ ...asked, rootValue: event });
+  }
+
+  /** Null for what graphql-jit answers otherwise than graphql-js. Loaded with the first such event. */
   async #compiledEvent(cost: number): Promise<CompiledEvent | null> {
     const { schema, compile } = this.#runtime;
     const { document, operationName } = this.#ready;

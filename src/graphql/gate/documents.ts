@@ -146,7 +146,7 @@ function chooseOperation(
 const logFields: ReadonlySet<string> = new Set(['log', 'logTail', 'logs', 'lastLines', 'metrics']);
 
 /** Their resolvers wait for somebody else's answer. */
-const askingFields: ReadonlySet<string> = new Set(['gitRepositories']);
+const askingFields: ReadonlySet<string> = new Set(['gitRepositories', 'searchLogs']);
 
 /** Whether one of the names, or a node of the kind, stands anywhere in the document. */
 export function mentions(document: DocumentNode, names: ReadonlySet<string>, kind?: Kind): boolean {

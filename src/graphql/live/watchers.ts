@@ -1,7 +1,8 @@
 /**
  * Owns what subscriptions follow: one listener of the journal and one timer for all of them.
  *
- * 1. Nothing is listened to and no timer runs while nobody watches.
+ * 1. Nothing is listened to and no timer runs while nobody watches. What changed in a team is kept while somebody
+ *    follows it.
  * 2. Every watcher is woken at least every `checkMs`, so that rights that were lost, or that ran
  *    out, end a subscription within a second.
  */
@@ -9,12 +10,16 @@ import type { LogStreams } from '../../logs/live/log-streams.ts';
 import type { Authenticator } from '../../auth/callers/authenticator.ts';
 import type { Principal } from '../../auth/callers/principal.ts';
 import { type Clock, every } from '../../lib/clock.ts';
-import type { Journal, JournalEntry } from '../../store/reader-and-journal.ts';
+import type { Journal, JournalEntry, Reader } from '../../store/reader-and-journal.ts';
 import { tables } from '../../store/records/tables.ts';
-import type { LiveSource } from '../context.ts';
+import type { LiveSource, TeamView } from '../context.ts';
+import { QueueWatch } from './queue-watch.ts';
+import { TeamFeed } from './team-feed.ts';
+import { kindOf, readThing } from './team-things.ts';
 
 export interface LiveHubOptions {
   journal: Pick<Journal, 'subscribe'>;
+  reader: Reader;
   streams: Pick<LogStreams, 'attach'>;
   authenticator: Pick<Authenticator, 'stillValid'>;
   clock: Clock;
@@ -28,6 +33,9 @@ export class LiveHub implements LiveSource {
   readonly streams: Pick<LogStreams, 'attach'>;
   readonly #options: LiveHubOptions;
   readonly #watchers = new Map<string, Set<Wake>>();
+  readonly #feeds = new Map<string, TeamFeed>();
+  #queue: QueueWatch | null = null;
+  #rightsVersion = 0;
   #release: (() => void) | null = null;
 
   constructor(options: LiveHubOptions) {
@@ -55,6 +63,23 @@ export class LiveHub implements LiveSource {
     };
   }
 
+  followTeam(teamId: string, wake: Wake): TeamView {
+    const { reader } = this.#options;
+    const unwatch = this.watch(teamId, wake);
+    const feed = this.#feeds.get(teamId) ?? new TeamFeed(reader, teamId);
+    this.#feeds.set(teamId, feed);
+    this.#queue ??= new QueueWatch(reader);
+    return {
+      feed,
+      rightsVersion: () => this.#rightsVersion,
+      leave: () => {
+        unwatch();
+        if (!this.#watchers.has(teamId)) this.#feeds.delete(teamId);
+        if (this.#feeds.size === 0) this.#queue = null;
+      },
+    };
+  }
+
   close(): void {
     this.#release?.();
     this.#release = null;
@@ -64,6 +89,7 @@ export class LiveHub implements LiveSource {
     const unsubscribe = this.#options.journal.subscribe((entry) => this.#tell(entry));
     const { clock, checkMs = 500 } = this.#options;
     const stopChecks = every(clock, checkMs, () => {
+      this.#tellOfQueue();
       for (const watchers of [...this.#watchers.values()]) {
         for (const wake of [...watchers]) wake(false);
       }
@@ -75,13 +101,60 @@ export class LiveHub implements LiveSource {
   }
 
   #tell(entry: JournalEntry): void {
+    if (entry.changes.some(({ table }) => decisive.has(table))) this.#rightsVersion += 1;
+    this.#queue?.note(entry);
+    for (const [teamId, feed] of this.#feedsOf(entry)) {
+      if (feed.take(entry)) this.#wake(teamId);
+    }
     for (const change of entry.changes) {
       const id = watchedId(change);
       if (id === null) continue;
-      for (const wake of [...(this.#watchers.get(id) ?? [])]) wake(true);
+      this.#wake(id);
     }
   }
+
+  #tellOfQueue(): void {
+    for (const { id, appId, teamId } of this.#queue?.moved() ?? []) {
+      this.#feeds.get(teamId)?.touch('deployment', id, appId);
+      this.#wake(teamId);
+    }
+  }
+
+  #wake(id: string): void {
+    for (const wake of [...(this.#watchers.get(id) ?? [])]) wake(true);
+  }
+
+  /** The feeds that an entry may be about. What is removed does not say whose it was. */
+  #feedsOf({ changes }: JournalEntry): Iterable<[string, TeamFeed]> {
+    const things = changes.filter(({ table }) => kindOf(table) ?? table === grants);
+    if (things.some((change) => change.table === grants || !('value' in change))) {
+      return [...this.#feeds];
+    }
+    const teamIds = things.map(({ table, ...change }) => {
+      return 'value' in change ? readThing(table, change.value)?.teamId : undefined;
+    });
+    const found = [...new Set(teamIds)].flatMap((teamId): [string, TeamFeed][] => {
+      const feed = this.#feeds.get(teamId ?? '');
+      return feed && teamId !== undefined ? [[teamId, feed]] : [];
+    });
+    return found;
+  }
 }
+
+const grants = tables.folderGrants.name;
+
+/** What is seen in a team depends on these, besides where things lie. */
+const decisive: ReadonlySet<string> = new Set(
+  [
+    tables.auth,
+    tables.members,
+    tables.roles,
+    tables.teams,
+    tables.folders,
+    tables.folderGrants,
+    tables.tokens,
+  ].map((table) => table.name),
+);
 
 /** The app or database a change is about. */
 function watchedId(change: JournalEntry['changes'][number]): string | null {

@@ -5,6 +5,7 @@ import {
   type AppPatch,
   type NewApp,
 } from '../../actors/app/protocol.ts';
+import { edgeActor } from '../../actors/edge/edge-actor.ts';
 import { teamActor } from '../../actors/team/protocol.ts';
 import { assertMayMove } from '../../auth/rights/moves.ts';
 import { ServiceError } from '../../lib/errors.ts';
@@ -117,6 +118,8 @@ builder.mutationField('createApp', (t) =>
   }),
 );
 
+const heardMs = 5000;
+
 builder.mutationFields((t) => ({
   updateApp: t.field({
     type: AppType,
@@ -134,18 +137,18 @@ builder.mutationFields((t) => ({
         previewBranches: t.arg.stringList(),
         edge: t.arg({ type: EdgeSettingsInput }),
       },
-      resolve: (app, { id, folderId, git, build, resources, edge, ...plain }, context) => {
+      resolve: async (app, { id, folderId, git, build, resources, edge, ...plain }, context) => {
         const patch: AppPatch = toPatch<Omit<AppPatch, 'folderId'>>(dropNulls(plain));
         if (folderId !== undefined) patch.folderId = targetFolder(context, app, folderId);
         if (git) patch.git = toGit(git);
         if (build) patch.build = toPatch<BuildConfig>(build);
         if (resources) patch.resources = toPatch<Resources>(resources);
         if (edge) patch.edge = toPatch<AppEdgePatch>(edge);
-        if (patch.folderId === undefined) {
-          return askActor(context, appActor.at(id), { type: 'update', patch });
-        }
-        const message = { type: 'app-move', appId: id, patch } as const;
-        return askActor(context, teamActor.at(app.teamId), message);
+        const changed =
+          patch.folderId === undefined
+            ? askActor(context, appActor.at(id), { type: 'update', patch })
+            : askActor(context, teamActor.at(app.teamId), { type: 'app-move', appId: id, patch });
+        return patch.edge === undefined ? changed : heardByEdge(context, await changed);
       },
     }),
   }),
@@ -156,6 +159,17 @@ builder.mutationFields((t) => ({
     }),
   ),
 }));
+
+/** An edge that does not take it now has it as soon as it does: nobody waits for that. */
+async function heardByEdge(context: GraphContext, app: AppRecord): Promise<AppRecord> {
+  try {
+    const options = { deadlineMs: heardMs };
+    await askActor(context, edgeActor.at(app.serverId), { type: 'heard' }, options);
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+  }
+  return app;
+}
 
 for (const type of ['start', 'stop', 'restart'] as const) {
   builder.mutationField(`${type}App`, (t) =>

@@ -1,5 +1,5 @@
 /** Owns apps in the schema. */
-import { seenNodes, seesWhole } from '../../auth/rights/authorize.ts';
+import { capabilitiesOn, seenNodes, seesWhole } from '../../auth/rights/authorize.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { edgeSettingsOf } from '../../protocol/app-edge-settings.ts';
 import type { AppRecord } from '../../store/records/records.ts';
@@ -20,7 +20,7 @@ import {
   SourceType,
   UploadType,
 } from './app-parts.ts';
-import { builder, connectionType } from './builder.ts';
+import { builder, CapabilityType, connectionType } from './builder.ts';
 import { ofRecord } from '../record-fields.ts';
 import { DeploymentConnectionType, DeploymentType } from './deployments.ts';
 import { urlsOf } from '../../actors/edge/app-urls.ts';
@@ -65,6 +65,12 @@ export const AppType = builder.objectRef<Readonly<AppRecord>>('App').implement({
     previewBranches: t.exposeStringList('previewBranches'),
     deployHookEnabled: t.exposeBoolean('deployHookEnabled'),
     autoDeploy: t.exposeBoolean('autoDeploy'),
+    capabilities: t.field({
+      type: [CapabilityType],
+      description: 'What the caller may do with it: by role, and by grants on its folders.',
+      resolve: (app, _args, { read, principal }) =>
+        capabilitiesOn(read.reader, principal, { kind: 'app', app }),
+    }),
     createdAt: t.expose('createdAtMs', { type: 'DateTime' }),
     updatedAt: t.expose('updatedAtMs', { type: 'DateTime' }),
   }),

@@ -48,7 +48,12 @@ export const DeploymentType = builder
         args: { first: t.arg.int({ defaultValue: 1_000 }), after: t.arg.string() },
         resolve: (record, { first, after }, context) => {
           const count = boundedCount('first', first, 1_000, logPageMax);
-          return readLines(context, `build:${record.id}`, count, after ?? null, 'start');
+          return readLines(
+            context,
+            `build:${record.id}`,
+            count,
+            after == null ? 'start' : { after },
+          );
         },
       }),
       logTail: t.field({
@@ -57,7 +62,7 @@ export const DeploymentType = builder
         args: { lines: t.arg.int({ defaultValue: 100 }) },
         resolve: (record, { lines }, context) => {
           const count = boundedCount('lines', lines, 100, logPageMax);
-          return readLines(context, `build:${record.id}`, count, null, 'end');
+          return readLines(context, `build:${record.id}`, count, 'end');
         },
       }),
       createdAt: t.expose('createdAtMs', { type: 'DateTime' }),

@@ -22,17 +22,19 @@ const DnsRecordType = builder.objectRef<DnsEntry>('DnsRecord').implement({
   }),
 });
 
-const CertificateType = builder.objectRef<Readonly<CertificateRecord>>('Certificate').implement({
-  fields: (t) => ({
-    issuer: t.exposeString('issuer'),
-    notBefore: t.expose('notBeforeMs', { type: 'DateTime' }),
-    notAfter: t.expose('notAfterMs', { type: 'DateTime' }),
-    names: t.exposeStringList('names'),
-    managed: t.exposeBoolean('managed', {
-      description: 'Whether it was issued by ACME, and renews itself; else somebody uploaded it.',
+export const CertificateType = builder
+  .objectRef<Readonly<CertificateRecord>>('Certificate')
+  .implement({
+    fields: (t) => ({
+      issuer: t.exposeString('issuer'),
+      notBefore: t.expose('notBeforeMs', { type: 'DateTime' }),
+      notAfter: t.expose('notAfterMs', { type: 'DateTime' }),
+      names: t.exposeStringList('names'),
+      managed: t.exposeBoolean('managed', {
+        description: 'Whether it was issued by ACME, and renews itself; else somebody uploaded it.',
+      }),
     }),
-  }),
-});
+  });
 
 export const DomainType = builder.objectRef<Readonly<DomainRecord>>('Domain').implement({
   fields: (t) => ({
@@ -47,7 +49,10 @@ export const DomainType = builder.objectRef<Readonly<DomainRecord>>('Domain').im
     }),
     isPrimary: t.exposeBoolean('isPrimary'),
     status: t.expose('status', { type: DomainStatusType }),
-    error: t.exposeString('error', { nullable: true, description: 'Why it is not active.' }),
+    error: t.exposeString('error', {
+      nullable: true,
+      description: 'Why it is not active, or will not be for ever.',
+    }),
     records: t.expose('records', { type: [DnsRecordType] }),
     certificate: t.field({
       type: CertificateType,

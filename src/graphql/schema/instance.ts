@@ -1,12 +1,19 @@
 /** Owns what the instance says of itself in the schema: its settings, servers and MCP switch. */
 import { instanceActor, type InstancePatch } from '../../actors/instance/actor.ts';
+import { appsCertificateId, panelCertificateId } from '../../actors/edge/apps-certificate.ts';
 import { teamActor } from '../../actors/team/protocol.ts';
+import { can } from '../../auth/rights/authorize.ts';
 import { type LayerState, lostWithout } from '../../protocol/isolation.ts';
-import type { ServerRecord } from '../../store/records/records.ts';
+import type {
+  CertificateOrderRecord,
+  CertificateRecord,
+  ServerRecord,
+} from '../../store/records/records.ts';
 import { tables } from '../../store/records/tables.ts';
 import { askActor, requireAdmin, requireSignedIn, requireTeam } from '../access.ts';
 import type { ReadSide } from '../context.ts';
 import { builder } from './builder.ts';
+import { CertificateType } from './domains.ts';
 import { actingTeam, needs } from './needs.ts';
 
 interface InstanceView {
@@ -20,10 +27,50 @@ type ServerView = Omit<ServerRecord, 'runtime' | 'isolation'> & {
 };
 type LayerView = Readonly<LayerState>;
 
+interface InstanceCertificate {
+  host: string;
+  certificate: Readonly<CertificateRecord> | undefined;
+  order: Readonly<CertificateOrderRecord> | undefined;
+}
+
+const InstanceCertificateType = builder
+  .objectRef<InstanceCertificate>('InstanceCertificate')
+  .implement({
+    description: 'One that is ordered for the instance itself.',
+    fields: (t) => ({
+      host: t.exposeString('host', {
+        description: "The panel's, or the wildcard that all apps' names are below.",
+      }),
+      certificate: t.field({
+        type: CertificateType,
+        nullable: true,
+        resolve: ({ certificate }) => certificate,
+      }),
+      error: t.string({
+        nullable: true,
+        description: 'Why none could be had, or the one that is there could not be renewed.',
+        resolve: ({ order }) => order?.error ?? null,
+      }),
+      nextTryAt: t.field({
+        type: 'DateTime',
+        nullable: true,
+        description: 'When that is tried again.',
+        resolve: ({ order }) => (order?.error === undefined ? null : order.nextTryAtMs),
+      }),
+    }),
+  });
+
 const InstanceSettingsType = builder.objectRef<InstanceView>('InstanceSettings').implement({
   fields: (t) => ({
     logMaxDays: t.exposeInt('logMaxDays'),
     publicUrl: t.exposeString('publicUrl'),
+    certificates: t.field({
+      type: [InstanceCertificateType],
+      nullable: true,
+      description: 'Those of the instance itself; null for who does not administer it.',
+      resolve: (_settings, _args, { read, principal }) =>
+        can(read.reader, principal, 'admin', { kind: 'instance' }) ? certificatesOf(read) : null,
+    }),
   }),
 });
 
@@ -132,6 +179,23 @@ function serversOf({ reader, settings }: ReadSide): Readonly<ServerView>[] {
   const others = known.filter(({ id }) => id !== server.id);
   others.sort((a, b) => compare(a.name, b.name) || compare(a.id, b.id));
   return [known.find(({ id }) => id === server.id) ?? own, ...others];
+}
+
+/** Of the panel only where one was ordered: it may be served elsewhere. */
+function certificatesOf(read: ReadSide): InstanceCertificate[] {
+  const { reader, settings } = read;
+  const of = (host: string, id: string): InstanceCertificate => ({
+    host,
+    certificate: reader.get(tables.certificates, id),
+    order: reader.get(tables.certificateOrders, id),
+  });
+  const { appsWildcard } = settings;
+  const { hostname } = new URL(publicUrlOf(read));
+  const panel = of(hostname, panelCertificateId(hostname));
+  return [
+    ...(appsWildcard === null ? [] : [of(appsWildcard, appsCertificateId(appsWildcard))]),
+    ...(panel.certificate === undefined && panel.order === undefined ? [] : [panel]),
+  ];
 }
 
 function compare(a: string, b: string): number {

@@ -15,6 +15,7 @@ import type { GraphContext } from '../context.ts';
 import { AppType } from './apps.ts';
 import { builder } from './builder.ts';
 import { DatabaseType } from './databases.ts';
+import { Bell } from '../live/bell.ts';
 import { LineDecoder, LogLineType, type LineText } from './logs.ts';
 
 const takeBytes = 64 * 1024;
@@ -132,39 +133,4 @@ function stillAllowed<T>(context: GraphContext, look: () => T): T {
     throw new ServiceError('UNAUTHENTICATED', 'The session or token ended.');
   }
   return look();
-}
-
-/** Waits for a ring that may have come before; an aborted signal rings for ever. */
-class Bell {
-  readonly #signal: AbortSignal | null;
-  #rings = false;
-  #wake: (() => void) | null = null;
-
-  constructor(signal: AbortSignal | null) {
-    this.#signal = signal;
-    signal?.addEventListener('abort', this.ring);
-  }
-
-  isSilenced(): boolean {
-    return this.#signal?.aborted === true;
-  }
-
-  readonly ring = (): void => {
-    this.#rings = true;
-    this.#wake?.();
-    this.#wake = null;
-  };
-
-  async rung(): Promise<void> {
-    if (!this.#rings && !this.isSilenced()) {
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
-    }
-    this.#rings = false;
-  }
-
-  remove(): void {
-    this.#signal?.removeEventListener('abort', this.ring);
-  }
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { Principal } from '../../../../src/auth/callers/principal.ts';
+import { capabilities, inOrder } from '../../../../src/lib/capabilities.ts';
 import { Executor } from '../../../../src/graphql/execution/executor.ts';
 import { schema } from '../../../../src/graphql/schema/schema.ts';
 import { put } from '../../../../src/store/records/table.ts';
@@ -122,5 +123,35 @@ describe('the last end of an app', () => {
       restarts: 2,
       lastExit: { ...told, reason: 'out_of_memory', lastLines: [] },
     });
+  });
+});
+
+describe('what the caller may do with an app', () => {
+  let fixture: GraphqlFixture;
+  before(() => {
+    fixture = new GraphqlFixture();
+  });
+  after(() => fixture.close());
+
+  const ask = async (principal: Principal): Promise<unknown> => {
+    const { limits } = fixture;
+    const executor = new Executor({
+      schema,
+      limits,
+      onInternal: assert.ifError,
+      onFault: assert.ifError,
+    });
+    const rights = '{ app(id: "app_1") { capabilities } }';
+    const { json } = await executor.answer(rights, undefined, {}, fixture.context(principal));
+    return (JSON.parse(json) as { data: { app: { capabilities: unknown } } }).data.app.capabilities;
+  };
+
+  it('is all for an owner, and for a token what it was given', async () => {
+    assert.deepEqual(await ask(fixture.ann), [...capabilities]);
+    const { principal } = fixture.accounts.addToken('tok_some', 'usr_ann', 'team_a', {
+      appIds: ['app_1'],
+      capabilities: ['view_logs', 'deploy_apps'],
+    });
+    assert.deepEqual(await ask(principal), inOrder(['view_logs', 'deploy_apps']));
   });
 });

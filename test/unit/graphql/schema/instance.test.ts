@@ -8,6 +8,7 @@ import { type LayerState, lostWithout } from '../../../../src/protocol/isolation
 import type { ServerRecord } from '../../../../src/store/records/records.ts';
 import { put } from '../../../../src/store/records/table.ts';
 import { tables } from '../../../../src/store/records/tables.ts';
+import { person } from '../../../support/accounts-fixture.ts';
 import { GraphqlFixture, settings } from '../../../support/graphql-fixture.ts';
 
 let fixture: GraphqlFixture;
@@ -41,6 +42,53 @@ describe('setMcpSettings', () => {
       );
       assert.deepEqual(await run(settings), { data: { mcpSettings: { enabled } } });
     }
+  });
+});
+
+describe('certificates of the instance', () => {
+  const query =
+    '{ instanceSettings { certificates { host error nextTryAt certificate { issuer } } } }';
+  const nextTryAtMs = Date.parse('2026-01-02T03:04:05.678Z');
+
+  async function ask(principal: Principal): Promise<unknown> {
+    const appsWildcard = '*.apps.example';
+    const publicUrl = 'https://panel.example';
+    const { read, ...context } = fixture.context(principal);
+    const given = { ...read, settings: { ...settings, appsWildcard, publicUrl } };
+    const { json } = await executor.answer(query, undefined, {}, { ...context, read: given });
+    const { data } = JSON.parse(json) as {
+      data: { instanceSettings: { certificates: unknown } };
+    };
+    return data.instanceSettings.certificates;
+  }
+
+  it('are told to who administers it, with why there is none and when that is tried again', async () => {
+    assert.equal(await ask(fixture.ann), null);
+    fixture.accounts.addUser('usr_ann', { isInstanceAdmin: true });
+    const none = { error: null, nextTryAt: null, certificate: null };
+    assert.deepEqual(await ask(fixture.ann), [{ host: '*.apps.example', ...none }]);
+    const order = {
+      ...{ directory: 'https://ca.example', url: null, key: new Uint8Array(1) },
+      ...{ failures: 1, nextTryAtMs, isHeld: false, error: 'It refused.' },
+    };
+    const chain = { chain: '', key: new Uint8Array(1), notBeforeMs: 1, notAfterMs: 2 };
+    fixture.accounts.store.write([
+      put(tables.certificateOrders, {
+        ...order,
+        id: 'apps:*.apps.example',
+        host: '*.apps.example',
+      }),
+      put(tables.certificates, {
+        ...{ ...chain, id: 'panel:panel.example', names: ['panel.example'], issuer: 'One' },
+        managed: true,
+      }),
+    ]);
+    const nextTryAt = '2026-01-02T03:04:05.678Z';
+    assert.deepEqual(await ask(fixture.ann), [
+      { host: '*.apps.example', error: 'It refused.', nextTryAt, certificate: null },
+      { ...none, host: 'panel.example', certificate: { issuer: 'One' } },
+    ]);
+    assert.equal(await ask(person('usr_bob', 'team_b')), null);
   });
 });
 
