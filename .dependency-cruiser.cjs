@@ -13,7 +13,7 @@ const rows = [
   ['actors'],
   ['consoles', 'metrics'],
   ['logs'],
-  ['acme', 'backups', 'git'],
+  ['acme', 'backups', 'git', 'registries'],
   ['archives', 'drivers'],
   ['store', 'workers'],
   ['protocol'],

@@ -40,6 +40,12 @@ export interface CallersOptions {
   onCaller?: (principal: Principal) => void;
 }
 
+/** What credentials are read from. */
+export type CallerSide = Pick<
+  Exchange,
+  'address' | 'secure' | 'header' | 'headerCount' | 'addHeader'
+>;
+
 export type Person = Extract<Principal, { kind: 'person' }>;
 
 /** `changes`: whether the request changes something, or opens a shell. */
@@ -73,7 +79,7 @@ export class Callers {
    * OAuth client got for MCP is accepted only where `audience` is MCP.
    */
   bearer(
-    exchange: Exchange,
+    exchange: CallerSide,
     challenge: string | (() => string) = '',
     audience: 'api' | 'mcp' = 'api',
   ): SignedIn {
@@ -124,7 +130,7 @@ export class Callers {
   }
 
   /** Accepts a token, a cookie or neither, for GraphQL: UNAUTHENTICATED for a bad token only; CROSS_SITE. */
-  either(exchange: Exchange, use: CookieUse): Principal {
+  either(exchange: CallerSide, use: CookieUse): Principal {
     if (hasBearer(exchange)) return this.bearer(exchange);
     const principal = this.#byCookie(exchange);
     if (use.changes && principal.kind === 'person') this.refuseCrossSite(exchange);
@@ -132,7 +138,7 @@ export class Callers {
   }
 
   /** Throws CROSS_SITE for a request that another site's page made a browser send. */
-  refuseCrossSite(exchange: Exchange): void {
+  refuseCrossSite(exchange: Pick<Exchange, 'header'>): void {
     const site = exchange.header('sec-fetch-site');
     const origin = exchange.header('origin');
     if (site === 'same-origin' || site === 'none') return;
@@ -154,7 +160,7 @@ export class Callers {
     throw new ServiceError('CROSS_SITE', 'The request comes from another site.');
   }
 
-  #byCookie(exchange: Exchange): Principal {
+  #byCookie(exchange: CallerSide): Principal {
     const credentials = credentialsOf(exchange);
     const principal = this.#options.authenticator.byCookie(credentials);
     if (principal.kind === 'person') {
@@ -165,7 +171,7 @@ export class Callers {
     return principal;
   }
 
-  #countFailure(exchange: Exchange): void {
+  #countFailure(exchange: CallerSide): void {
     const retryAfterS = this.#options.failures?.take(networkOf(exchange.address)) ?? 0;
     if (retryAfterS === 0) return;
     throw new ServiceError('RATE_LIMITED', 'Too many failed tokens from this address.', {
@@ -193,7 +199,7 @@ export function originOf(exchange: Exchange): Origin {
   return { address, fromLoopback, secure, userAgent: exchange.header('user-agent') };
 }
 
-function credentialsOf(exchange: Exchange): Credentials {
+function credentialsOf(exchange: CallerSide): Credentials {
   return {
     cookieHeader: exchange.header('cookie'),
     authorization: exchange.header('authorization'),
@@ -202,7 +208,7 @@ function credentialsOf(exchange: Exchange): Credentials {
 }
 
 /** Whether the header holds a bearer token. Another scheme may belong to a proxy in front of us. */
-function hasBearer(exchange: Exchange): boolean {
+function hasBearer(exchange: CallerSide): boolean {
   const authorization = exchange.header('authorization');
   // The usual spelling is checked first.
   return authorization.startsWith('Bearer ') || /(^|,)\s*bearer(\s|,|$)/i.test(authorization);

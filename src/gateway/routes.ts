@@ -5,8 +5,13 @@
  *    into a route.
  * 2. A parameter is exactly one segment, decoded strictly. A segment that does not decode, or that decodes
  *    to a slash, a dot segment or a control character, matches nothing.
+ * 3. A route at `everyPath` gets what no other matches, as the parameter `*`, except below `/api` and
+ *    `/.well-known`: programs ask there, and are told that there is nothing.
  */
 import type { Route } from './transport.ts';
+
+export const everyPath = '/*';
+const forPrograms = /^\/(api|\.well-known)(\/|$)/;
 
 export type Match =
   | { kind: 'found'; route: Route; params: Readonly<Record<string, string>> }
@@ -26,8 +31,13 @@ const noParams: Readonly<Record<string, string>> = Object.freeze({});
 export class RouteTable {
   readonly #fixed = new Map<string, Entry>();
   readonly #templates: Entry[] = [];
+  #rest: Route | null = null;
 
   add(route: Route): void {
+    if (route.path === everyPath) {
+      this.#rest = route;
+      return;
+    }
     const entry = this.#entry(route.path);
     if (entry.methods.has(route.method)) {
       throw new Error(`Cannot add ${route.method} ${route.path}: it is there already`);
@@ -44,7 +54,14 @@ export class RouteTable {
       const params = decode(entry, segments);
       return params === undefined ? { kind: 'none' } : choose(entry, method, params);
     }
-    return { kind: 'none' };
+    return this.#restOf(method, path);
+  }
+
+  #restOf(method: string, path: string): Match {
+    const route = this.#rest;
+    const isAsked = method === route?.method || (method === 'HEAD' && route?.head === true);
+    if (route === null || !isAsked || forPrograms.test(path)) return { kind: 'none' };
+    return { kind: 'found', route, params: { '*': path } };
   }
 
   #entry(path: string): Entry {

@@ -1,8 +1,7 @@
 /**
- * Owns the listening socket, the routes, and every exchange in flight.
+ * Owns the routes, where it listens, and every exchange in flight.
  *
- * 1. Every request is checked in one order: framing (400), size of the head (431), drain (503), path (404),
- *    method (405). Only then does a handler see it.
+ * 1. Every request is checked (`http/refusal.ts`). Only then does a handler see it.
  * 2. `drain` refuses new connections and requests, calls the owners of streams, fails uploads with
  *    SHUTTING_DOWN, and waits for what is in flight up to a deadline. `close` drains and releases; `abort`
  *    releases now. Each may be called twice.
@@ -11,15 +10,13 @@
  */
 import { randomBytes } from 'node:crypto';
 import { systemClock, type Clock } from '../lib/clock.ts';
-import { ServiceError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import { AccessLog, type LineSink } from './access-log.ts';
-import { ListenError } from './free-port.ts';
 import { HeadBlocks } from './http/answer-head.ts';
 import { networks } from '../lib/networks.ts';
-import { textAddress } from './http/client-address.ts';
+import { edgePeer, textAddress } from './http/client-address.ts';
 import { namesUs } from './http/own-host.ts';
-import type { ConstantAnswer, Route } from './transport.ts';
+import type { ConstantAnswer, Route, WebSocketRoute } from './transport.ts';
 import {
   defaultLimits,
   type Ending,
@@ -28,17 +25,20 @@ import {
   shortestMs,
 } from './http/exchange-host.ts';
 import { HttpExchange } from './http/exchange.ts';
-import { HeadReader, type CopiedHead } from './http/request-head.ts';
+import { HeadReader, PlainHeads, type CopiedHead } from './http/request-head.ts';
 import { InFlight } from './http/in-flight.ts';
 import { singleSample, type MetricFamily } from './metrics-text.ts';
 import { Metrics } from './metrics.ts';
 import { CorkedWrites } from './http/open-stream.ts';
 import { RequestBody } from './http/request-body.ts';
-import { RouteTable, type Match } from './routes.ts';
+import { type Change, WebSockets } from './http/web-sockets.ts';
+import { RouteTable } from './routes.ts';
 import { type SharedSockets, Sockets, type SocketsOptions } from './sockets.ts';
-import { notFound, refusing, shuttingDown } from './http/problem.ts';
-import { listenOn, loadUws } from './uws.ts';
-import type { HttpRequest, HttpResponse, ListenSocket, TemplatedApp, Uws } from './uws.ts';
+import { refusing, shuttingDown } from './http/problem.ts';
+import { refusalOf } from './http/refusal.ts';
+import { Listeners, type SocketPlace } from './listeners.ts';
+import { loadUws } from './uws.ts';
+import type { HttpRequest, HttpResponse, TemplatedApp } from './uws.ts';
 
 /** What the gateways of several threads share when they listen on one port. */
 export interface SharedPort extends SharedSockets {
@@ -51,6 +51,8 @@ export interface GatewayOptions {
   /** 0: a free port. */
   port: number;
   routes: readonly Route[];
+  /** Where connections change to WebSocket, each at the path of a GET route. */
+  webSockets?: readonly WebSocketRoute[];
   logger: Logger;
   /** Takes the lines of requests in place of the logger; null: no lines are wanted. */
   accessLines?: LineSink | null;
@@ -67,6 +69,8 @@ export interface GatewayOptions {
   logConstant?: boolean;
   /** Sets an environment variable, from which the HTTP library reads its limit on heads. */
   setVariable?: (name: string, value: string) => void;
+  /** Where the edge brings visitors; absent or null: it brings none. */
+  edgeSocket?: SocketPlace | null;
   /** Set when gateways of other threads listen on the same port, which then is not 0. */
   shared?: SharedPort | null;
   /** Makes limits that hold over all threads. Default: limits of this thread. */
@@ -89,23 +93,16 @@ export class Gateway {
   readonly #drainHooks = new Set<DrainHook>();
   readonly #host: ExchangeHost<HttpExchange>;
   readonly #sockets: Sockets;
+  readonly #webSockets: WebSockets;
   readonly #heads = new HeadReader();
+  readonly #plain = new PlainHeads();
   readonly #idPrefix = randomBytes(6).toString('hex');
   #phase: Phase = 'new';
-  #app: TemplatedApp | undefined;
-  #uws: Uws | undefined;
-  #listenSocket: ListenSocket | undefined;
+  readonly #listeners: Listeners;
   #requests = 0;
   /** Where it listens. */
   #port = 0;
   #draining: Promise<void> | undefined;
-  // What #isPlain found in the fields of a request.
-  #hosts = 0;
-  #framed = false;
-  readonly #lookAt = (name: string): void => {
-    if (name === 'host') this.#hosts += 1;
-    else if (name === 'content-length' || name === 'transfer-encoding') this.#framed = true;
-  };
 
   constructor(options: GatewayOptions) {
     this.#options = options;
@@ -117,6 +114,12 @@ export class Gateway {
     this.#inFlight = new InFlight(this.#clock, (work) => this.#guarded(work));
     this.#host = this.#hostOfExchanges();
     this.#sockets = this.#newSockets();
+    this.#webSockets = this.#newWebSockets();
+    const { host, port, shared, edgeSocket: edge = null } = options;
+    this.#listeners = new Listeners({
+      ...{ host, port, isShared: shared != null, edge },
+      prepare: (app, peer) => this.#prepare(app, peer),
+    });
     this.metrics.register(() => this.#families());
     for (const route of options.routes) this.#routes.add(route);
     const routes = options.routes.map(({ method, path }) => `${method} ${path}`);
@@ -130,30 +133,27 @@ export class Gateway {
 
   async listen(): Promise<{ port: number }> {
     if (this.#phase !== 'new') throw new Error(`Cannot listen: the gateway is ${this.#phase}`);
-    const { host, port } = this.#options;
     // The library counts a little differently and refuses without a problem document. Its limit is twice
     // ours, so that ours refuses first.
-    this.#uws = await loadUws(this.limits.headerBytes * 2, this.#options.setVariable);
-    const app = (this.#app = this.#uws.App());
-    app.filter((response, change) => this.#guarded(() => this.#socketChanged(response, change)));
-    for (const { path, constant } of this.#options.routes) {
-      if (constant !== undefined) this.#addConstant(app, path, constant);
-    }
-    app.any('/*', (response, request) => {
-      try {
-        this.#onRequest(response, request);
-      } catch (error) {
-        this.#bug(error);
-        response.close();
-      }
-    });
-    const listening = await listenOn(app, host, port, this.#options.shared != null);
-    if (listening === false) throw new ListenError(host, port);
-    this.#listenSocket = listening;
+    const uws = await loadUws(this.limits.headerBytes * 2, this.#options.setVariable);
+    this.#port = await this.#listeners.listen(uws);
     this.#phase = 'serving';
     this.#inFlight.watch(shortestMs(this.limits));
-    this.#port = this.#uws.us_socket_local_port(listening);
     return { port: this.#port };
+  }
+
+  /** `peer`: who is at the other end of all connections; null: anybody. */
+  #prepare(app: TemplatedApp, peer: string | null): void {
+    app.filter((response, change) => {
+      this.#guarded(() => this.#socketChanged(response, change, peer));
+    });
+    for (const { path, constant } of this.#options.routes) {
+      if (constant !== undefined) this.#addConstant(app, path, constant, peer);
+    }
+    for (const route of this.#options.webSockets ?? []) {
+      app.ws(route.path, this.#webSockets.behavior(route, peer));
+    }
+    app.any('/*', (response, request) => this.#anyRequest(response, request, peer));
   }
 
   drain(): Promise<void> {
@@ -169,8 +169,7 @@ export class Gateway {
   abort(): void {
     if (this.#phase === 'closed') return;
     this.#phase = 'closed';
-    this.#closeListener();
-    this.#app?.close();
+    this.#listeners.close();
     this.#inFlight.stop();
     this.#log.flush();
   }
@@ -178,16 +177,20 @@ export class Gateway {
   async #drain(): Promise<void> {
     if (this.#phase !== 'serving') return;
     this.#phase = 'draining';
-    this.#closeListener();
+    this.#listeners.refuse();
     this.#inFlight.refuseBodies(shuttingDown());
     for (const hook of this.#drainHooks) void this.#runHook(hook);
-    await this.#inFlight.emptyWithin(this.limits.drainMs);
+    const { drainMs } = this.limits;
+    await Promise.all([this.#inFlight, this.#webSockets].map((all) => all.emptyWithin(drainMs)));
     // The last answer may still be in the library's cork.
     await new Promise(setImmediate);
     this.#log.flush();
-    if (this.#inFlight.size === 0) return;
-    this.#options.logger.warn({ requests: this.#inFlight.size }, 'gateway_drain_cut');
+    const requests = this.#inFlight.size;
+    const webSockets = this.#webSockets.size;
+    if (requests + webSockets === 0) return;
+    this.#options.logger.warn({ requests, webSockets }, 'gateway_drain_cut');
     this.#inFlight.abortAll();
+    this.#webSockets.cutAll();
   }
 
   async #runHook(hook: DrainHook): Promise<void> {
@@ -198,13 +201,13 @@ export class Gateway {
     }
   }
 
-  #closeListener(): void {
-    if (this.#listenSocket !== undefined) this.#uws?.us_listen_socket_close(this.#listenSocket);
-    this.#listenSocket = undefined;
-  }
-
   /** The library matches the path itself, which is faster than our own table. */
-  #addConstant(app: TemplatedApp, path: string, { headers, body }: ConstantAnswer): void {
+  #addConstant(
+    app: TemplatedApp,
+    path: string,
+    { headers, body }: ConstantAnswer,
+    peer: string | null,
+  ): void {
     const counts = this.metrics.route(path, 'GET');
     const { first, rest } = this.#host.blocks.fixed(headers);
     app.get(path, (response, request) => {
@@ -212,9 +215,9 @@ export class Gateway {
         this.#phase !== 'serving' ||
         this.#options.logConstant === true ||
         this.#sockets.isCrowded ||
-        !this.#isPlain(request)
+        !this.#plain.isPlain(request)
       ) {
-        this.#onRequest(response, request);
+        this.#onRequest(response, request, peer);
         return;
       }
       response.writeHeader(first, rest);
@@ -224,11 +227,13 @@ export class Gateway {
   }
 
   /** An error that reached the library would end the process, and with it all connections. */
-  #guarded(work: () => void): void {
+  #guarded(work: () => void): boolean {
     try {
       work();
+      return true;
     } catch (error) {
       this.#bug(error);
+      return false;
     }
   }
 
@@ -236,27 +241,35 @@ export class Gateway {
     this.#options.logger.error({ err: error }, 'gateway_bug');
   }
 
-  /** Whether a request has no body and one Host. Then its framing needs no check. */
-  #isPlain(request: HttpRequest): boolean {
-    this.#hosts = 0;
-    this.#framed = false;
-    request.forEach(this.#lookAt);
-    return this.#hosts === 1 && !this.#framed;
+  #anyRequest(
+    response: HttpResponse,
+    request: HttpRequest,
+    peer: string | null,
+    change?: Change,
+  ): void {
+    if (!this.#guarded(() => this.#onRequest(response, request, peer, change))) response.close();
   }
 
-  #onRequest(response: HttpResponse, request: HttpRequest): void {
+  #onRequest(
+    response: HttpResponse,
+    request: HttpRequest,
+    known: string | null,
+    change?: Change,
+  ): void {
     this.#options.shared?.beforeRequest();
     const path = request.getUrl();
     const method = request.getCaseSensitiveMethod();
     const head = this.#heads.read(request, path);
     const match = this.#routes.match(method, path);
-    const refused = this.#refusal(head, match);
+    const isServing = this.#phase === 'serving';
+    const { headerBytes } = this.limits;
+    const refused = refusalOf(head, match, { headerBytes, isServing });
     const found = match.kind === 'found' ? match : undefined;
     const template = match.kind === 'otherMethod' ? match.path : (found?.route.path ?? '');
     // The end of a chunked body may be ambiguous: no second request is read after it.
     const chunked = head.framing.kind === 'chunked' || head.framing.kind === 'refused';
     const body = this.#bodyOf(response, head);
-    const peer = this.#sockets.only ?? peerOf(response);
+    const peer = known ?? this.#sockets.only ?? peerOf(response);
     const exchange = new HttpExchange(response, this.#host, {
       route: found?.route,
       method,
@@ -276,27 +289,8 @@ export class Gateway {
       });
     }
     const { route } = found ?? {};
-    exchange.run(refused === undefined && route ? route : refusing(refused, route));
-  }
-
-  #refusal(head: CopiedHead, match: Match): ServiceError | undefined {
-    if (head.framing.kind === 'refused') {
-      return new ServiceError('BAD_REQUEST', head.framing.detail);
-    }
-    if (head.bytes > this.limits.headerBytes) {
-      return new ServiceError('HEADERS_TOO_LARGE', 'The head of the request is too large.');
-    }
-    if (this.#phase !== 'serving') return shuttingDown();
-    switch (match.kind) {
-      case 'none':
-        return notFound();
-      case 'otherMethod':
-        return new ServiceError('METHOD_NOT_ALLOWED', 'This address takes other methods.', {
-          headers: { Allow: match.allow },
-        });
-      case 'found':
-        return undefined;
-    }
+    if (refused !== undefined || route === undefined) exchange.run(refusing(refused, route));
+    else exchange.run(change === undefined ? route : { handle: () => change(exchange) });
   }
 
   /** A body whose framing is refused counts as endless: some of it is read, then the connection is cut. */
@@ -314,6 +308,7 @@ export class Gateway {
   #hostOfExchanges(): ExchangeHost<HttpExchange> {
     const closing = (): boolean => this.#phase !== 'serving';
     const clock = this.#clock;
+    const isProxy = networks(this.#options.trustedProxies ?? []);
     return {
       limits: this.limits,
       logger: this.#options.logger,
@@ -330,7 +325,7 @@ export class Gateway {
       },
       newRequestId: () => `${this.#idPrefix}${(this.#requests += 1).toString(36).padStart(6, '0')}`,
       blocks: new HeadBlocks(),
-      trusted: networks(this.#options.trustedProxies ?? []),
+      trusted: (address) => address === edgePeer || isProxy(address),
       namesUs: (host) => namesUs(host, this.#options.publicUrl?.() ?? ''),
       ownerAlone: () => this.#options.ownerAlone?.(this.#port) ?? true,
       answered: (exchange, ending) => {
@@ -351,9 +346,9 @@ export class Gateway {
     if (durationMs !== null) this.#log.write(exchange, ending, durationMs);
   }
 
-  #socketChanged(response: HttpResponse, change: number): void {
+  #socketChanged(response: HttpResponse, change: number, peer: string | null): void {
     if (change < 0) this.#sockets.closed();
-    else if (!this.#sockets.opened(peerOf(response))) response.close();
+    else if (!this.#sockets.opened(peer ?? peerOf(response))) response.close();
   }
 
   #newSockets(): Sockets {
@@ -362,10 +357,24 @@ export class Gateway {
       shared,
       maxSockets: this.limits.maxSockets,
       trusted: this.#host.trusted,
-      peers: () => this.#inFlight.peers(),
+      peers: () => [...this.#inFlight.peers(), ...this.#webSockets.peers()],
       clock: this.#clock,
       ...(newLimit && { newLimit }),
     });
+  }
+
+  #newWebSockets(): WebSockets {
+    return new WebSockets(
+      {
+        guarded: (work) => this.#guarded(work),
+        request: (response, request, peer, change) =>
+          this.#anyRequest(response, request, peer, change),
+        beforeMessage: () => this.#options.shared?.beforeRequest(),
+        // The library tells of the end of a connection only while it speaks HTTP.
+        gone: () => this.#sockets.closed(),
+      },
+      this.#clock,
+    );
   }
 
   #families(): MetricFamily[] {
@@ -375,6 +384,7 @@ export class Gateway {
       family('in_flight', 'Requests not over, streams among them.', this.#inFlight.size),
       family('open_streams', 'Answers without a known end.', this.#inFlight.streams()),
       ...this.#sockets.families(),
+      ...this.#webSockets.families(),
     ];
   }
 }

@@ -2,15 +2,18 @@
 import {
   type AppTraffic,
   durationBoundsS,
+  ownTraffic,
   trafficAt,
   trafficClasses,
   type TrafficCounts,
 } from '../protocol/traffic.ts';
 import type { MetricFamily, Sample } from './metrics-text.ts';
 
+const answered = trafficClasses.slice(0, 4);
+
 /** `traffic`: by the ids of apps. */
 export function trafficFamilies(traffic: ReadonlyMap<string, AppTraffic>): MetricFamily[] {
-  const all = [...traffic];
+  const all = [...traffic].filter(([app]) => app !== ownTraffic);
   return [
     {
       name: 'gangway_app_requests_total',
@@ -43,6 +46,15 @@ export function trafficFamilies(traffic: ReadonlyMap<string, AppTraffic>): Metri
       help: 'WebSockets open now.',
       type: 'gauge',
       samples: all.map(([app, { sockets }]) => ({ labels: { app }, value: sockets })),
+    },
+    {
+      name: 'gangway_edge_requests_total',
+      help: 'Requests that the edge answered by itself, before it was said whose they are, by class of status.',
+      type: 'counter',
+      samples: answered.map((name, at) => ({
+        labels: { class: name },
+        value: traffic.get(ownTraffic)?.counts[trafficAt.classes + at] ?? 0,
+      })),
     },
   ];
 }

@@ -147,3 +147,38 @@ export interface ResponseStream {
   onWritable(callback: () => void): void;
   end(lastChunk?: Uint8Array | string): void;
 }
+
+/** An address at which a connection changes from HTTP to WebSocket (RFC 6455). GET alone stands there. */
+export interface WebSocketRoute {
+  path: string;
+  /** The subprotocol, which is named to clients that offer it. */
+  protocol: string;
+  /** A longer message cuts the connection. */
+  messageBytes: number;
+  /** A client that gives no sign of life for so long, though it is asked for one halfway, is cut off. */
+  idleS: number;
+  /** Judges a request to change; what it throws is answered in place of that. `speaks`: the subprotocol is offered. */
+  accept(exchange: Exchange, speaks: boolean): WebSocketHandler;
+}
+
+/** What becomes of a connection that has changed. */
+export interface WebSocketHandler {
+  opened(socket: OpenWebSocket): void;
+  /** Null: it was of bytes, not of text. */
+  message(text: string | null): void;
+  /** The socket has taken all that was sent. */
+  drained(): void;
+  /** Called once, whoever closed it; nothing is called afterwards. */
+  closed(): void;
+}
+
+/** After its end every call does nothing. */
+export interface OpenWebSocket {
+  /** Whether the socket has not taken all that was sent. */
+  readonly isFull: boolean;
+  send(text: string): void;
+  /** Says why, in up to 123 bytes, and closes. */
+  end(code: number, reason: string): void;
+  /** Closes without a word. */
+  cut(): void;
+}

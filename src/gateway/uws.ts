@@ -13,6 +13,9 @@ export type {
   HttpResponse,
   TemplatedApp,
   us_listen_socket as ListenSocket,
+  us_socket_context_t as SocketContext,
+  WebSocket as LibrarySocket,
+  WebSocketBehavior,
 } from 'uWebSockets.js';
 
 export type Uws = typeof uws;
@@ -53,4 +56,12 @@ export function listenOn(
   return new Promise((resolve) =>
     (app as unknown as Listens).listen(host, port, shared ? sharing : exclusive, resolve),
   );
+}
+
+/** Listens on a Unix socket, which must not be there; false when that fails. */
+export function listenAt(
+  app: uws.TemplatedApp,
+  path: string,
+): Promise<uws.us_listen_socket | false> {
+  return new Promise((resolve) => app.listen_unix(resolve, path));
 }

@@ -74,9 +74,12 @@ describe('the pages of an instance, in a browser', { skip: needs('chromium') }, 
     assert.deepEqual(complaints, []);
   });
 
-  it('lead from setup to the explorer, signed in', async () => {
+  it('lead from setup to the dashboard, and from there to the explorer, signed in', async () => {
     await page.getByLabel('Password').fill(owner.password);
     await page.getByRole('button', { name: 'Create the account' }).click();
+    await page.waitForURL(`${gangway.url}/`);
+    await page.getByText('Deploy your first app').waitFor();
+    await page.getByRole('link', { name: 'API explorer' }).click();
     await page.waitForURL(`${gangway.url}/api/graphql`);
     await page.getByRole('link', { name: 'Account' }).waitFor();
     await page.locator('.graphiql-execute-button').click();
@@ -273,7 +276,7 @@ describe('the pages without scripts, over plain http', { skip: needs('chromium')
     await page.goto(url);
     await fill(page, account);
     await page.getByRole('button', { name: 'Create the account' }).click();
-    await page.getByText('The explorer needs JavaScript.').waitFor();
+    await page.waitForURL(`${url}/`);
     assert.equal(await (await posted).headerValue('sec-fetch-site'), null);
     await page.goto(`${url}/login?next=/login`);
     await page.getByRole('button', { name: 'Sign out' }).click();

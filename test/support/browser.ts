@@ -1,4 +1,7 @@
 /** A real Chromium for tests: what it is started with, and what its pages complained about. */
+import { execFileSync } from 'node:child_process';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { chromium } from 'playwright-core';
 import type { Browser, Page } from 'playwright-core';
 import { programPath } from './programs.ts';
@@ -13,14 +16,30 @@ const flags = [
   '--disable-sync',
 ];
 
-/** Started with a profile of its own, which goes with it; `hosts` are names of this machine. */
-export async function openBrowser(hosts: readonly string[] = []): Promise<Browser> {
+/**
+ * Started with a profile of its own, which goes with it; `hosts` are names of this machine. `home`: the folder whose
+ * certificate authorities it takes (`trustIn`), too.
+ */
+export async function openBrowser(hosts: readonly string[] = [], home?: string): Promise<Browser> {
   const rules = hosts.map((host) => `MAP ${host} 127.0.0.1`).join(',');
   return await chromium.launch({
     executablePath: programPath('chromium') ?? 'chromium',
     headless: true,
+    ...(home !== undefined && { env: { ...process.env, HOME: home } }),
     args: [...flags, ...(rules === '' ? [] : [`--host-resolver-rules=${rules}`])],
   });
+}
+
+/** Has browsers of that home trust a certificate authority, in PEM, as people do. Needs the program `certutil`. */
+export function trustIn(home: string, root: string): void {
+  const folder = join(home, '.pki', 'nssdb');
+  mkdirSync(folder, { recursive: true });
+  const run = (...args: string[]): void => {
+    const all = ['-d', `sql:${folder}`, ...args];
+    execFileSync(programPath('certutil') ?? 'certutil', all, { input: root });
+  };
+  run('-N', '--empty-password');
+  run('-A', '-n', 'of the test', '-t', 'C,,');
 }
 
 /**

@@ -20,6 +20,8 @@ export interface LargeAnswer {
 
 type Host = Pick<ExchangeHost<never>, 'closing' | 'blocks'>;
 
+const noHeaders: Headers = Object.freeze({});
+
 /** The library collects so many bytes before it writes. */
 const corkBytes = 16 * 1024;
 
@@ -63,6 +65,14 @@ export class AnswerWriter {
     this.#cork(() => {
       this.#head(status, headers);
       more();
+    });
+  }
+
+  /** The head of the answer that ends HTTP on this connection; `switchOver` adds the rest, in the same cork. */
+  switching(switchOver: () => void): void {
+    this.#cork(() => {
+      this.#head(101, noHeaders);
+      switchOver();
     });
   }
 

@@ -3,7 +3,9 @@
  *
  * 1. `X-Forwarded-For` and `X-Forwarded-Proto` count only from a peer inside the trusted networks;
  *    the chain is read from the right, and the first address outside them is the client.
- * 2. A request counts as coming from this machine when its peer is on it, no header shows that a proxy,
+ * 2. The edge is such a peer, and known by the socket that it comes by (`listeners.ts`). It says of every visitor
+ *    who that is, and none of them is on this machine.
+ * 3. A request counts as coming from this machine when its peer is on it, no header shows that a proxy,
  *    trusted or not, passes it on, and its Host names us (`own-host.ts`). That no app of the machine sent it is
  *    the exchange's to see.
  */
@@ -11,6 +13,9 @@ import { isIP } from 'node:net';
 
 import { type InNetworks, isLoopback } from '../../lib/networks.ts';
 import type { RequestHead } from './request-head.ts';
+
+/** In place of the address of the edge, which has none. */
+export const edgePeer = 'edge';
 
 export interface ClientAddress {
   address: string;

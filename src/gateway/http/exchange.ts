@@ -14,7 +14,7 @@
 import { ServiceError } from '../../lib/errors.ts';
 import { AnswerWriter } from './answer-writer.ts';
 import { BaseExchange } from './base-exchange.ts';
-import { clientAddress, type ClientAddress } from './client-address.ts';
+import { clientAddress, type ClientAddress, edgePeer } from './client-address.ts';
 import type { BodyFlow, BodySink, Headers, Method, ResponseStream, Route } from '../transport.ts';
 import type { ExchangeHost, ExchangeRequest } from './exchange-host.ts';
 import type { RouteCounts } from '../metrics.ts';
@@ -62,6 +62,8 @@ export class HttpExchange extends BaseExchange {
   }
 
   get requestId(): string {
+    // Visitors are told the id by which the edge knows the request.
+    this.#requestId ||= this.peer === edgePeer ? this.header('x-request-id') : '';
     this.#requestId ||= this.#host.newRequestId();
     return this.#requestId;
   }
@@ -186,6 +188,14 @@ export class HttpExchange extends BaseExchange {
       stream.begin();
     });
     return stream;
+  }
+
+  /** Hands the connection to another protocol; `switchOver` is called unless there is an answer already. */
+  switchTo(switchOver: (response: HttpResponse) => void): void {
+    if (!this.#mayAnswer(101)) return;
+    this.#state = 'over';
+    this.#writer.switching(() => switchOver(this.#response));
+    this.#over(0);
   }
 
   streamEnded(bytes: number): void {

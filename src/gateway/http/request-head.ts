@@ -80,6 +80,24 @@ export class HeadReader {
   }
 }
 
+/** Looks at heads without copying them. */
+export class PlainHeads {
+  #hosts = 0;
+  #framed = false;
+  readonly #lookAt = (name: string): void => {
+    if (name === 'host') this.#hosts += 1;
+    else if (name === 'content-length' || name === 'transfer-encoding') this.#framed = true;
+  };
+
+  /** Whether a request has no body and one Host. Then its framing needs no check. */
+  isPlain(request: HttpRequest): boolean {
+    this.#hosts = 0;
+    this.#framed = false;
+    request.forEach(this.#lookAt);
+    return this.#hosts === 1 && !this.#framed;
+  }
+}
+
 /** Despite the library's types, the query is undefined when the address has no question mark. */
 function queryOf(request: HttpRequest): string {
   const query: unknown = request.getQuery();

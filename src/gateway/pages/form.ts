@@ -11,8 +11,8 @@ import { mediaTypeOf } from '../http/accept.ts';
 import type { Exchange } from '../transport.ts';
 import { html, type Html, sendPage } from './page.ts';
 
-/** The page that people reach when they asked for no other. */
-export const explorerPath = '/api/graphql';
+/** The page that people reach when they asked for no other: the dashboard. */
+export const homePath = '/';
 
 const formBytesMax = 16_384;
 

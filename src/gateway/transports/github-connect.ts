@@ -12,7 +12,7 @@ import type { Reader } from '../../store/reader-and-journal.ts';
 import type { GitConnectionRecord } from '../../store/records/records.ts';
 import { tables } from '../../store/records/tables.ts';
 import { type Callers, type Person, personAt } from '../credentials.ts';
-import { asAsked, explorerPath, loginFor, sendRefused } from '../pages/form.ts';
+import { asAsked, homePath, loginFor, sendRefused } from '../pages/form.ts';
 import { type Html, html, redirect, sendPage } from '../pages/page.ts';
 import type { Exchange, Route } from '../transport.ts';
 
@@ -124,5 +124,5 @@ function connectionsOf(reader: Reader, person: Person): Readonly<GitConnectionRe
 
 function page(text: Html): Html {
   return html`<h1>${title}</h1>
-    ${text} <a href="${explorerPath}">Go on</a>`;
+    ${text} <a href="${homePath}">Go on</a>`;
 }

@@ -10,7 +10,7 @@ import type { InviteView } from '../../auth/sign-in/invitations.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Exchange, Route } from '../transport.ts';
 import { originOf, type Person, personAt } from '../credentials.ts';
-import { explorerPath, nameField, newPasswordField, readForm, sendRefused } from '../pages/form.ts';
+import { homePath, nameField, newPasswordField, readForm, sendRefused } from '../pages/form.ts';
 import { html, type Html, redirect, sendPage } from '../pages/page.ts';
 import { type AccountPagesOptions, landing } from './two-factor.ts';
 
@@ -54,7 +54,7 @@ class InvitePages {
       const name = form.get('name') ?? '';
       const given = { token, name, password: form.get('password') ?? '' };
       const { user, cookies } = await accounts.invitations.accept(person ?? nobody, given, origin);
-      redirect(exchange, landing(accountReads, user.id, explorerPath), cookies);
+      redirect(exchange, landing(accountReads, user.id, homePath), cookies);
     } catch (error) {
       const view = viewAfter(error, () => accounts.invitations.view(token, origin));
       sendRefused(exchange, error, title, (problem) =>

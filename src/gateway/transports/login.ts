@@ -1,8 +1,7 @@
 /**
- * Owns signing in and out by pages, without script, and where `/` leads: to setup on an empty instance, to
- * the sign-in page without a session, else to the explorer.
+ * Owns signing in and out by pages, without script.
  *
- * 1. After signing in the page leads to `next` when that is a path of this origin, else to the explorer;
+ * 1. After signing in the page leads to `next` when that is a path of this origin, else to the dashboard;
  *    never to another site. A person without the two-factor that a team requires first sees the page that
  *    turns it on.
  * 2. A form that another site's page sent neither signs in nor out.
@@ -15,14 +14,7 @@ import type { Exchange, Route } from '../transport.ts';
 import { originOf } from '../credentials.ts';
 import { connectPath } from '../pages/connect-page.ts';
 import { consolePath } from './console-pages.ts';
-import {
-  explorerPath,
-  focused,
-  loginFor,
-  pathOnSite,
-  readForm,
-  sendRefused,
-} from '../pages/form.ts';
+import { homePath, focused, loginFor, pathOnSite, readForm, sendRefused } from '../pages/form.ts';
 import { html, redirect, sendPage } from '../pages/page.ts';
 import type { Html } from '../pages/page.ts';
 import { type AccountPagesOptions, landing, twoFactorPath } from './two-factor.ts';
@@ -36,7 +28,6 @@ const codePath = '/login/two-factor';
 
 export function loginRoutes(options: LoginRoutesOptions): Route[] {
   return [
-    { method: 'GET', path: '/', handle: (exchange) => home(exchange, options) },
     { method: 'GET', path: '/login', handle: (exchange) => show(exchange, options) },
     {
       method: 'POST',
@@ -60,14 +51,6 @@ export function loginRoutes(options: LoginRoutesOptions): Route[] {
   ];
 }
 
-function home(exchange: Exchange, { callers, needsSetup }: LoginRoutesOptions): void {
-  if (needsSetup()) redirect(exchange, '/setup');
-  else {
-    const { kind } = callers.either(exchange, { changes: false });
-    redirect(exchange, kind === 'anonymous' ? '/login' : explorerPath);
-  }
-}
-
 function show(exchange: Exchange, { accountReads, callers, needsSetup }: LoginRoutesOptions): void {
   if (needsSetup()) {
     redirect(exchange, '/setup');
@@ -75,7 +58,7 @@ function show(exchange: Exchange, { accountReads, callers, needsSetup }: LoginRo
   }
   const principal = callers.either(exchange, { changes: false });
   const user = principal.kind === 'person' ? accountReads.user(principal.userId) : undefined;
-  const next = pathOnSite(exchange.query.get('next'), explorerPath);
+  const next = pathOnSite(exchange.query.get('next'), homePath);
   if (user) sendPage(exchange, 200, 'Signed in', signedInPage(user, next));
   else sendPage(exchange, 200, title, signInPage('', next, null));
 }
@@ -83,7 +66,7 @@ function show(exchange: Exchange, { accountReads, callers, needsSetup }: LoginRo
 async function signIn(exchange: Exchange, options: LoginRoutesOptions): Promise<void> {
   const form = await readForm(exchange, options.callers);
   const email = form.get('email') ?? '';
-  const next = pathOnSite(form.get('next'), explorerPath);
+  const next = pathOnSite(form.get('next'), homePath);
   try {
     const accounts = await options.accounts();
     const password = form.get('password') ?? '';
@@ -107,7 +90,7 @@ async function signOut(
 }
 
 function showCodePage(exchange: Exchange): void {
-  const next = pathOnSite(exchange.query.get('next'), explorerPath);
+  const next = pathOnSite(exchange.query.get('next'), homePath);
   if (soleCookie(exchange.header('cookie'), pendingCookieName) === '') {
     redirect(exchange, loginFor(next));
     return;
@@ -121,7 +104,7 @@ async function verify(
   { accounts, callers }: LoginRoutesOptions,
 ): Promise<void> {
   const form = await readForm(exchange, callers);
-  const next = pathOnSite(form.get('next'), explorerPath);
+  const next = pathOnSite(form.get('next'), homePath);
   const recoveryCode = form.get('recovery') === '1';
   try {
     const { security } = await accounts();

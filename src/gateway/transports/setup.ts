@@ -5,7 +5,7 @@
 import { ServiceError } from '../../lib/errors.ts';
 import type { Exchange, Route } from '../transport.ts';
 import { originOf } from '../credentials.ts';
-import { explorerPath, nameField, newPasswordField, readForm, sendRefused } from '../pages/form.ts';
+import { homePath, nameField, newPasswordField, readForm, sendRefused } from '../pages/form.ts';
 import { html, redirect, sendPage } from '../pages/page.ts';
 import type { Html } from '../pages/page.ts';
 import type { LoginRoutesOptions } from './login.ts';
@@ -54,7 +54,7 @@ async function submit(exchange: Exchange, options: SetupRoutesOptions): Promise<
       },
       originOf(exchange),
     );
-    redirect(exchange, explorerPath, cookies);
+    redirect(exchange, homePath, cookies);
   } catch (error) {
     sendRefused(exchange, error, title, (problem) => {
       const isDone = error instanceof ServiceError && error.code === 'CONFLICT';

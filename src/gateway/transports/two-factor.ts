@@ -13,14 +13,7 @@ import type { Accounts } from '../../auth/sign-in/accounts.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Exchange, Route } from '../transport.ts';
 import { type Callers, originOf, type Person, personAt } from '../credentials.ts';
-import {
-  explorerPath,
-  focused,
-  loginFor,
-  pathOnSite,
-  readForm,
-  sendRefused,
-} from '../pages/form.ts';
+import { homePath, focused, loginFor, pathOnSite, readForm, sendRefused } from '../pages/form.ts';
 import { type Html, html, redirect, sendPage } from '../pages/page.ts';
 
 /** What pages on accounts work with. */
@@ -63,7 +56,7 @@ export function landing(
 }
 
 function show(options: AccountPagesOptions, exchange: Exchange): void {
-  const next = pathOnSite(exchange.query.get('next'), explorerPath);
+  const next = pathOnSite(exchange.query.get('next'), homePath);
   const person = personAt(exchange, options.callers);
   if (person === null) {
     redirect(exchange, loginFor(twoFactorPageAt(next)));
@@ -118,7 +111,7 @@ async function read(
 ): Promise<{ person: Person; form: URLSearchParams; next: string }> {
   const form = await readForm(exchange, options.callers);
   const person = options.callers.cookiePerson(exchange, { changes: true });
-  return { person, form, next: pathOnSite(form.get('next'), explorerPath) };
+  return { person, form, next: pathOnSite(form.get('next'), homePath) };
 }
 
 function userOf(options: AccountPagesOptions, { userId }: Person): User {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import {
   clientAddress,
+  edgePeer,
   textAddress,
   type ClientAddress,
 } from '../../../../src/gateway/http/client-address.ts';
@@ -47,6 +48,21 @@ describe('clientAddress()', () => {
       fromLoopback: false,
       secure: false,
     });
+  });
+
+  it('takes what the edge says, whose visitors are never on this machine', () => {
+    const trusted = (address: string): boolean => address === edgePeer;
+    const head = {
+      ...{ query: '', headerCount: () => 1 },
+      header: (name: string) =>
+        ({ 'x-forwarded-for': '127.0.0.1', 'x-forwarded-proto': 'https', host: 'us' })[name] ?? '',
+    };
+    assert.deepEqual(clientAddress(edgePeer, head, { ...rules, trusted }), {
+      ...{ address: '127.0.0.1', fromLoopback: false, secure: true },
+    });
+    const bare = { ...head, header: (name: string) => (name === 'host' ? 'us' : '') };
+    assert.equal(clientAddress(edgePeer, bare, { ...rules, trusted }).fromLoopback, false);
+    assert.equal(seen(edgePeer, { 'x-forwarded-for': '192.0.2.1' }).address, edgePeer);
   });
 
   it('takes the last address that is not a trusted proxy', () => {

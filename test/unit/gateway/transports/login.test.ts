@@ -89,16 +89,6 @@ async function leadsTo(answering: Promise<Response>, location: string): Promise<
   return answer;
 }
 
-describe('GET /', () => {
-  it('leads to setup, to signing in, or to the explorer', async () => {
-    await leadsTo(get('/'), '/login');
-    await leadsTo(get('/', { cookie: 'service.session_token=stale' }), '/login');
-    await leadsTo(get('/', { cookie }), '/api/graphql');
-    needsSetup = true;
-    await leadsTo(get('/', { cookie }), '/setup');
-  });
-});
-
 describe('GET /login', () => {
   it('shows a form to who is nobody yet', async () => {
     const page = await get('/login');
@@ -106,15 +96,15 @@ describe('GET /login', () => {
     const text = await page.text();
     assert.match(text, /<form method="post" action="\/login">/);
     assert.match(text, /autocomplete="current-password"/);
-    assert.match(text, /name="next" value="\/api\/graphql"/);
+    assert.match(text, /name="next" value="\/"/);
   });
 
   it('carries a path of this site on, and nothing else', async () => {
     const nextOf = async (path: string): Promise<string | undefined> =>
       /name="next" value="([^"]*)"/.exec(await (await get(path)).text())?.[1];
     assert.equal(await nextOf('/login?next=/apps%3Fa=1'), '/apps?a=1');
-    assert.equal(await nextOf('/login?next=//evil.example'), '/api/graphql');
-    assert.equal(await nextOf('/login?next=https://evil.example'), '/api/graphql');
+    assert.equal(await nextOf('/login?next=//evil.example'), '/');
+    assert.equal(await nextOf('/login?next=https://evil.example'), '/');
     assert.equal(await nextOf('/login?next=/%22%3E%3Cscript%3E'), '/%22%3E%3Cscript%3E');
   });
 
@@ -137,7 +127,7 @@ describe('POST /login', () => {
   const right = { email: 'ann@example.com', password: 'correct horse' };
 
   it('sets the cookie and leads on', async () => {
-    const answer = await leadsTo(post('/login', right), '/api/graphql');
+    const answer = await leadsTo(post('/login', right), '/');
     assert.deepEqual(answer.headers.getSetCookie(), [`${cookie}; Path=/`]);
     assert.deepEqual(calls, [['login', right]]);
     asking = [{ name: 'Home', graceUntilMs: 1 }];
@@ -150,7 +140,7 @@ describe('POST /login', () => {
 
   it('leads nowhere else', async () => {
     for (const next of ['//evil.example', '/\\evil.example', 'https://evil.example', '/.//evil']) {
-      await leadsTo(post('/login', { ...right, next }), '/api/graphql');
+      await leadsTo(post('/login', { ...right, next }), '/');
     }
   });
 
@@ -203,8 +193,8 @@ describe('POST /login', () => {
     assert.equal((await post('/login', right, json)).status, 415);
     assert.equal((await post('/login', { ...right, email: 'a'.repeat(20_000) })).status, 413);
     assert.deepEqual(calls, []);
-    await leadsTo(post('/login', right, { origin: 'https://panel.example.com' }), '/api/graphql');
-    await leadsTo(post('/login', right, { 'sec-fetch-site': 'same-origin' }), '/api/graphql');
+    await leadsTo(post('/login', right, { origin: 'https://panel.example.com' }), '/');
+    await leadsTo(post('/login', right, { 'sec-fetch-site': 'same-origin' }), '/');
   });
 });
 

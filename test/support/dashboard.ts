@@ -1,0 +1,101 @@
+/** The dashboard of a whole Gangway in a real browser, for tests of its pages. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { complaintsOf, openBrowser } from './browser.ts';
+import type { Client } from './gangway-client.ts';
+import { Gangway, type GangwayOptions } from './gangway.ts';
+
+const require = createRequire(import.meta.url);
+const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
+/** The first page waits until the dashboard is built. */
+const pageMs = 60_000;
+
+export interface DashboardOptions extends GangwayOptions {
+  viewport?: { width: number; height: number };
+  dark?: boolean;
+  /** Complaints of pages that the test provokes, such as a refused request's status. */
+  expected?: RegExp;
+}
+
+export interface Dashboard {
+  gangway: Gangway;
+  browser: Browser;
+  context: BrowserContext;
+  /** Signed in as the owner, and at no page yet. */
+  page: Page;
+  /** What pages complained of: to be empty at the end. */
+  complaints: string[];
+  /** Goes to a path and waits until its heading is there. */
+  visit: (path: string, heading?: string | RegExp) => Promise<void>;
+  /** GraphQL requests that the page sent since the last call, by the names of their operations. */
+  requests: () => string[];
+  end: () => Promise<void>;
+}
+
+/** Opens one; what it opens ends by `end`, also where opening fails. */
+export async function openDashboard(options: DashboardOptions = {}): Promise<Dashboard> {
+  const { viewport = { width: 1440, height: 900 }, dark = false, expected, ...rest } = options;
+  const gangway = await Gangway.open(rest);
+  const browser = await openBrowser().catch(async (error: unknown) => {
+    await gangway.end();
+    throw error;
+  });
+  const end = async (): Promise<void> => {
+    await browser.close();
+    await gangway.end();
+  };
+  try {
+    const context = await browser.newContext({
+      viewport,
+      baseURL: gangway.url,
+      colorScheme: dark ? 'dark' : 'light',
+      reducedMotion: 'reduce',
+    });
+    await signInWith(context, gangway.client, gangway.url);
+    // The first one is built now, which takes a while where other tests run, too.
+    await fetch(gangway.url, { headers: { cookie: gangway.client.cookie } });
+    const page = await context.newPage();
+    page.setDefaultTimeout(pageMs);
+    const asked: string[] = [];
+    page.on('request', (request) => {
+      if (request.method() !== 'POST' || !request.url().endsWith('/api/graphql')) return;
+      const { operationName } = request.postDataJSON() as { operationName?: string };
+      asked.push(operationName ?? '');
+    });
+    const visit = async (path: string, heading: string | RegExp = /./): Promise<void> => {
+      await page.goto(path);
+      await page.getByRole('heading', { level: 1, name: heading }).waitFor();
+    };
+    const complaints = complaintsOf(page, expected);
+    const requests = (): string[] => asked.splice(0);
+    return { gangway, browser, context, page, complaints, visit, requests, end };
+  } catch (error) {
+    await end();
+    throw error;
+  }
+}
+
+/** Gives a browser the session that a client has. */
+export async function signInWith(
+  context: BrowserContext,
+  client: Pick<Client, 'cookie'>,
+  url: string,
+): Promise<void> {
+  const [name = '', ...value] = client.cookie.split('=');
+  await context.addCookies([{ name, value: value.join('='), url, httpOnly: true }]);
+}
+
+/** Fails with what axe-core finds serious or worse on the page as it is. */
+export async function assertAccessible(page: Page): Promise<void> {
+  // By a debugger's evaluation, which the policy of the page does not bind.
+  await page.evaluate(axe);
+  const found = await page.evaluate<{ id: string; impact: string; nodes: string[] }[]>(`
+    axe.run({ resultTypes: ['violations'] }).then(({ violations }) => violations.map(({ id, impact, nodes }) =>
+      ({ id, impact, nodes: nodes.map(({ html, failureSummary }) => html + ' ' + failureSummary) })))`);
+  assert.deepEqual(
+    found.filter(({ impact }) => impact === 'serious' || impact === 'critical'),
+    [],
+  );
+}

@@ -1,0 +1,87 @@
+/** Owns what of a folder will be sent: found before anything is packed, so that it can be shown. */
+import { type FolderNode, isFolder, type TreeNode } from './tree.ts';
+import { IgnoreRules } from './ignore-rules.ts';
+
+export interface PlannedFile {
+  path: string;
+  file: File;
+}
+
+export interface Plan {
+  /** Of the folder; '' for loose files. */
+  name: string;
+  files: readonly PlannedFile[];
+  bytes: number;
+  /** What was left out, the first of it by name; folders end in a slash. */
+  leftOut: { count: number; first: readonly string[] };
+}
+
+/** As many as an archive may hold. */
+export const filesMax = 200_000;
+const leftOutShown = 12;
+const atOnce = 64;
+
+export class PackingError extends Error {}
+
+interface PlanOptions {
+  /** Told the number of files found so far. */
+  onFound?: (files: number) => void;
+  signal?: AbortSignal;
+}
+
+export async function planOf(folder: FolderNode, options: PlanOptions = {}): Promise<Plan> {
+  const { onFound, signal } = options;
+  const files: PlannedFile[] = [];
+  const leftOut: string[] = [];
+  let count = 0;
+  const walk = async (inside: FolderNode, at: string, above: IgnoreRules): Promise<void> => {
+    signal?.throwIfAborted();
+    const nodes = await inside.children().catch((cause: unknown) => unreadable(at, cause));
+    const rules = await rulesIn(nodes, at, above);
+    const wanted = nodes.filter((node) => {
+      const path = `${at}${node.name}`;
+      if (!rules.leavesOut(path, isFolder(node))) return true;
+      count += 1;
+      if (leftOut.length < leftOutShown) leftOut.push(isFolder(node) ? `${path}/` : path);
+      return false;
+    });
+    const found = wanted.filter((node) => !isFolder(node));
+    for (let from = 0; from < found.length; from += atOnce) {
+      signal?.throwIfAborted();
+      files.push(
+        ...(await Promise.all(found.slice(from, from + atOnce).map((node) => fileOf(node, at)))),
+      );
+      if (files.length > filesMax) throw new PackingError(tooMany);
+      onFound?.(files.length);
+    }
+    for (const node of wanted) if (isFolder(node)) await walk(node, `${at}${node.name}/`, rules);
+  };
+  await walk(folder, '', IgnoreRules.none);
+  const bytes = files.reduce((sum, { file }) => sum + file.size, 0);
+  return { name: folder.name, files, bytes, leftOut: { count, first: leftOut } };
+}
+
+const tooMany = `There are more than ${filesMax.toLocaleString('en')} files in it, which is more than an archive may hold.`;
+
+async function fileOf(node: TreeNode, at: string): Promise<PlannedFile> {
+  const path = `${at}${node.name}`;
+  if (isFolder(node)) throw new Error('A folder is no file.');
+  return { path, file: await node.file().catch((cause: unknown) => unreadable(path, cause)) };
+}
+
+async function rulesIn(
+  nodes: readonly TreeNode[],
+  at: string,
+  above: IgnoreRules,
+): Promise<IgnoreRules> {
+  const ignore = nodes.find(({ name }) => name === '.gitignore');
+  if (ignore === undefined || isFolder(ignore)) return above;
+  const path = `${at}.gitignore`;
+  const file = await ignore.file().catch((cause: unknown) => unreadable(path, cause));
+  return above.with(at, await file.text());
+}
+
+export function unreadable(path: string, cause: unknown): never {
+  const why = cause instanceof Error ? cause.message : String(cause);
+  throw new PackingError(`${path === '' ? 'The folder' : path} could not be read: ${why}`);
+}

@@ -1,0 +1,86 @@
+/** Owns what the page asks of the API. */
+import { graphql, type ResultOf } from '../../api/graphql.ts';
+
+export const DatabaseQuery = graphql(`
+  query Database($id: ID!) {
+    database(id: $id) {
+      id
+      name
+      engine
+      version
+      status
+      error
+      connectionStringMasked
+      createdAt
+      updatedAt
+      resources {
+        cpus
+        memoryMb
+        pids
+      }
+      usedBy {
+        id
+        name
+        status
+      }
+    }
+  }
+`);
+
+export type Database = NonNullable<ResultOf<typeof DatabaseQuery>['database']>;
+
+export const MetricsQuery = graphql(`
+  query DatabaseMetrics($id: ID!, $minutes: Int!) {
+    metrics(databaseId: $id, minutes: $minutes) {
+      at
+      cpu
+      memoryBytes
+      networkInBytes
+      networkOutBytes
+    }
+  }
+`);
+
+export const BackupsQuery = graphql(`
+  query DatabaseBackups($id: ID!) {
+    backupRuns(databaseId: $id, first: 20) {
+      nodes {
+        id
+        status
+        startedAt
+        finishedAt
+        sizeBytes
+        encrypted
+        error
+      }
+    }
+  }
+`);
+
+export const SetRunning = graphql(`
+  mutation SetDatabaseRunning($id: ID!, $running: Boolean!) {
+    setDatabaseRunning(id: $id, running: $running) {
+      id
+      status
+      error
+    }
+  }
+`);
+
+export const RevealConnection = graphql(`
+  mutation RevealConnection($id: ID!) {
+    revealConnection(id: $id)
+  }
+`);
+
+export const RotatePassword = graphql(`
+  mutation RotateDatabasePassword($id: ID!) {
+    rotateDatabasePassword(id: $id)
+  }
+`);
+
+export const DeleteDatabase = graphql(`
+  mutation DeleteDatabase($id: ID!, $force: Boolean!) {
+    deleteDatabase(id: $id, force: $force)
+  }
+`);

@@ -1,0 +1,135 @@
+/**
+ * Owns dialogs: in front of the page, with the focus inside, closed by Escape and by a click beside. The
+ * page gets the focus back where it was.
+ */
+import { Dialog as Radix } from 'radix-ui';
+import { type FormEvent, type ReactNode, useState } from 'react';
+import { type ApiError, toApiError } from '../api/errors.ts';
+import { Button } from './button.tsx';
+import { ErrorNote } from './error-note.tsx';
+import { TextField } from './field.tsx';
+import { IconButton } from './button.tsx';
+
+interface DialogProps {
+  open: boolean;
+  onOpenChange: (open: boolean) => void;
+  title: string;
+  description?: ReactNode;
+  /** `wide` for editors and tables; `side` slides in, as navigation on phones does. */
+  look?: 'normal' | 'wide' | 'side';
+  children?: ReactNode;
+}
+
+export function Dialog({
+  open,
+  onOpenChange,
+  title,
+  description,
+  look = 'normal',
+  children,
+}: DialogProps) {
+  return (
+    <Radix.Root open={open} onOpenChange={onOpenChange}>
+      <Radix.Portal>
+        <Radix.Overlay className="dialog-veil" />
+        <Radix.Content
+          className={`dialog dialog-${look}`}
+          {...(description == null && { 'aria-describedby': undefined })}
+        >
+          <header className="dialog-head">
+            <Radix.Title className="dialog-title">{title}</Radix.Title>
+            <Radix.Close asChild>
+              <IconButton icon="x" label="Close" size="small" />
+            </Radix.Close>
+          </header>
+          {description != null && (
+            <Radix.Description className="dialog-description">{description}</Radix.Description>
+          )}
+          {children}
+        </Radix.Content>
+      </Radix.Portal>
+    </Radix.Root>
+  );
+}
+
+/** The row of buttons at the end of a dialog. */
+export function DialogActions({ children }: { children: ReactNode }) {
+  return <div className="dialog-actions">{children}</div>;
+}
+
+interface ConfirmDialogProps {
+  open: boolean;
+  onOpenChange: (open: boolean) => void;
+  title: string;
+  /** What happens, and whether there is a way back. */
+  children: ReactNode;
+  action: string;
+  danger?: boolean;
+  /** What has to be typed first, such as the name of what is deleted. */
+  typed?: string;
+  /** The dialog closes when it resolves, and shows why when it rejects. */
+  onConfirm: () => Promise<unknown>;
+}
+
+export function ConfirmDialog({
+  title,
+  children,
+  action,
+  danger = false,
+  typed,
+  onConfirm,
+  ...dialog
+}: ConfirmDialogProps) {
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<ApiError | null>(null);
+  const [text, setText] = useState('');
+  const change = (open: boolean): void => {
+    if (busy) return;
+    setError(null);
+    setText('');
+    dialog.onOpenChange(open);
+  };
+  const confirm = async (event: FormEvent): Promise<void> => {
+    event.preventDefault();
+    setBusy(true);
+    setError(null);
+    try {
+      await onConfirm();
+      setText('');
+      dialog.onOpenChange(false);
+    } catch (thrown) {
+      setError(toApiError(thrown));
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <Dialog open={dialog.open} onOpenChange={change} title={title} description={children}>
+      <form className="dialog-body" onSubmit={(event) => void confirm(event)}>
+        {typed !== undefined && (
+          <TextField
+            label={`Type ${typed} to confirm`}
+            value={text}
+            onChange={(event) => setText(event.target.value)}
+            autoComplete="off"
+            spellCheck={false}
+          />
+        )}
+        {error !== null && <ErrorNote error={error} />}
+        <DialogActions>
+          <Button onClick={() => change(false)} disabled={busy}>
+            Cancel
+          </Button>
+          <Button
+            type="submit"
+            look={danger ? 'danger' : 'primary'}
+            busy={busy}
+            disabled={typed !== undefined && text !== typed}
+          >
+            {action}
+          </Button>
+        </DialogActions>
+      </form>
+    </Dialog>
+  );
+}
