@@ -11,6 +11,7 @@ import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { isAbsolute, resolve } from 'node:path';
 import { isAddress, isDnsServer, isNetwork } from './lib/network-texts.ts';
+import { httpsUrl, httpUrl, sourceUrl } from './lib/url-texts.ts';
 import { type IsolationLayer, isolationLayers, layersIn } from './protocol/isolation.ts';
 import { type DatabaseEngine, databaseEngines } from './store/records/records.ts';
 import defaults from '../config/default.json' with { type: 'json' };
@@ -45,6 +46,11 @@ const parsers = {
   edgePort: integer(1, 65_535),
   /** Null: the edge speaks no HTTPS. */
   edgeTlsPort: orNone(integer(1, 65_535)),
+  /** Whether the edge serves the panel, too, and what of `Strict-Transport-Security` it tells there. */
+  edgePanel: oneOf('off', 'on'),
+  /** "auto" is one on up to two cores, else half of the cores, four at most. */
+  edgeProcesses: byCores(availableParallelism(), 4),
+  panelHstsSeconds: orNone(integer(0, 63_072_000)),
   runtime: oneOf('auto', 'process', 'docker', 'swarm'),
   /** Absolute path of the daemon's socket. */
   dockerSocket: socketPath,
@@ -66,6 +72,12 @@ const parsers = {
   privateNetworks: networks,
   /** Where GitHub is: its public one, or a GitHub Enterprise. */
   githubUrl: httpUrl,
+  /** Where versions and images are looked up; null: nowhere, and what is shipped counts. */
+  dockerHubUrl: orNone(sourceUrl),
+  /** Asked for images of Docker Hub where that itself does not answer. */
+  dockerRegistryUrl: orNone(sourceUrl),
+  nodeIndexUrl: orNone(sourceUrl),
+  npmRegistryUrl: orNone(sourceUrl),
   /** Besides the folder in the data directory: where folders of backups may be. */
   backupRoots: folders,
   /** Where certificates come from; null: nowhere, people upload theirs. */
@@ -112,7 +124,7 @@ const parsers = {
   healthTimeoutSeconds: integer(1, 3600),
   appDrainSeconds: integer(0, 3600),
   /** Threads that serve HTTP; "auto" is one on up to two cores, else half of the cores. */
-  gatewayThreads: gatewayThreads(availableParallelism()),
+  gatewayThreads: byCores(availableParallelism(), 64),
   queryThreads: integer(1, 64),
   bulkThreads: integer(1, 64),
   inlineQueryCost: integer(0, 1_000_000),
@@ -163,7 +175,8 @@ export function resolveConfig(
   config.dataDir = resolve(config.dataDir);
   config.edgeHost ||= config.host;
   mustHave(config, 'acme.directory', ['acme.email', 'acme.eab', 'acme.ca', 'acme.dnsCommand']);
-  mustHave(config, 'edgeTlsPort', ['acme.directory']);
+  mustHave(config, 'edgeTlsPort', ['acme.directory', 'edgePanel']);
+  mustHave(config, 'edgePanel', ['panelHstsSeconds']);
   const known = new Set([...keys.map(variableOf), 'GANGWAY_CONFIG']);
   const unknownVariables = Object.keys(env).filter(
     (name) => name.startsWith('GANGWAY_') && !known.has(name),
@@ -205,7 +218,8 @@ function flattened(source: object): Record<string, unknown> {
 
 /** Throws for what has no effect without another option. */
 function mustHave(config: Config, needed: Key, needing: readonly Key[]): void {
-  const idle = config[needed] === null && needing.find((key) => config[key] !== null);
+  const isOff = (key: Key): boolean => config[key] === null || config[key] === 'off';
+  const idle = isOff(needed) && needing.find((key) => !isOff(key));
   if (!idle) return;
   throw new ConfigError(
     `option "${idle}" (${variableOf(idle)}) has no effect without "${needed}" (${variableOf(needed)})`,
@@ -248,10 +262,10 @@ function integer(min: number, max: number): Parse<number> {
   };
 }
 
-function gatewayThreads(cores: number): Parse<number> {
+function byCores(cores: number, mostByItself: number): Parse<number> {
   const number = integer(1, 64);
   return (value) => {
-    if (value === 'auto') return cores <= 2 ? 1 : Math.min(64, Math.floor(cores / 2));
+    if (value === 'auto') return cores <= 2 ? 1 : Math.min(mostByItself, Math.floor(cores / 2));
     try {
       return number(value);
     } catch (error) {
@@ -283,25 +297,6 @@ function socketPath(value: unknown): string {
 
 function orNone<T>(inner: Parse<T>): Parse<T | null> {
   return (value) => (value === '' || value === null ? null : inner(value));
-}
-
-function httpUrl(value: unknown): string {
-  const allowed = new Error(
-    'an http or https URL without path, such as "https://panel.example.com"',
-  );
-  if (typeof value !== 'string' || !URL.canParse(value)) throw allowed;
-  const url = new URL(value);
-  const plain = url.pathname === '/' && !url.search && !url.hash && !url.username && !url.password;
-  if (!plain || !/^https?:$/.test(url.protocol)) throw allowed;
-  return url.origin;
-}
-
-function httpsUrl(value: unknown): string {
-  if (typeof value === 'string' && URL.canParse(value)) {
-    const { protocol, username, hash, href } = new URL(value);
-    if (protocol === 'https:' && username === '' && hash === '') return href;
-  }
-  throw new Error('an https URL, such as "https://acme-v02.api.letsencrypt.org/directory"');
 }
 
 /** One certificate or several in PEM, or the path of a file of them. */

@@ -29,6 +29,12 @@ export interface AddressPolicyOptions {
   ownPorts?: () => readonly number[];
 }
 
+/** What a policy goes by, as plain data: another thread judges by it as it was then. */
+export interface AddressRules {
+  privateNetworks: readonly string[];
+  ownPorts: readonly number[];
+}
+
 export type Admission = 'public' | 'private' | 'refused';
 
 export class AddressPolicy {
@@ -36,11 +42,17 @@ export class AddressPolicy {
   readonly #never = listOf(never);
   readonly #global6 = listOf(['2000::/3']);
   readonly #admitted: BlockList;
+  readonly #privateNetworks: readonly string[];
   readonly #ownPorts: () => readonly number[];
 
   constructor({ privateNetworks, ownPorts = () => [] }: AddressPolicyOptions) {
+    this.#privateNetworks = privateNetworks;
     this.#admitted = listOf(privateNetworks);
     this.#ownPorts = ownPorts;
+  }
+
+  get rules(): AddressRules {
+    return { privateNetworks: this.#privateNetworks, ownPorts: this.#ownPorts() };
   }
 
   /** How an address is admitted: as public, or as `private` because the operator admits it. */

@@ -71,6 +71,7 @@ export const errorTable = {
   INTERNAL: { status: 500, title: 'Internal Server Error' },
   UNSUPPORTED_SOURCE: { status: 501, title: 'Not Implemented' },
   GIT_PROVIDER_FAILED: { status: 502, title: 'Bad Gateway' },
+  REGISTRY_FAILED: { status: 502, title: 'Bad Gateway' },
   DESTINATION_FAILED: { status: 502, title: 'Bad Gateway' },
   VERIFICATION_FAILED: { status: 502, title: 'Bad Gateway' },
   GIT_FAILED: { status: 502, title: 'Bad Gateway' },

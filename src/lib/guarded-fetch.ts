@@ -12,10 +12,10 @@ import { lookup } from 'node:dns/promises';
 import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { isIP } from 'node:net';
-import type { AddressPolicy } from './address-policy.ts';
+import type { AddressPolicy, AddressRules } from './address-policy.ts';
 
 export interface GuardedFetchOptions {
-  policy: AddressPolicy;
+  policy: Pick<AddressPolicy, 'admit' | 'rules'>;
   /** All addresses of a name; default the system's resolver. */
   resolve?: (host: string) => Promise<LookupAddress[]>;
 }
@@ -57,12 +57,16 @@ export class SilenceError extends Error {
 }
 
 export class GuardedFetch {
-  readonly #policy: AddressPolicy;
+  readonly #policy: Pick<AddressPolicy, 'admit' | 'rules'>;
   readonly #resolve: (host: string) => Promise<LookupAddress[]>;
 
   constructor({ policy, resolve }: GuardedFetchOptions) {
     this.#policy = policy;
     this.#resolve = resolve ?? ((host) => lookup(host, { all: true, order: 'verbatim' }));
+  }
+
+  get rules(): AddressRules {
+    return this.#policy.rules;
   }
 
   /** Rejects with FetchRefused, whatever went wrong. */

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { accountActorDefinition } from '../actors/account/actor.ts';
 import { activityActorDefinition } from '../actors/activity/actor.ts';
 import { appDefinition } from '../actors/app/app-actor.ts';
+import { lookupsDefinition } from '../actors/lookups/actor.ts';
 import { type AppDeps, appDefaults, type GitDeps } from '../actors/app/deps.ts';
 import { remoteOf } from '../actors/app/build/remote.ts';
 import { backupsDefinition } from '../actors/backup/backups-actor.ts';
@@ -44,6 +45,7 @@ import { Repositories } from '../git/repositories/repository.ts';
 import { webhookKeyPurpose } from '../git/deliveries/webhook-token.ts';
 import type { GuardedFetch } from '../lib/guarded-fetch.ts';
 import type { Logger } from '../lib/log.ts';
+import type { EdgeRoute } from '../protocol/workload.ts';
 import { appUids, databaseUids, gitUids } from '../lib/processes/program-uids.ts';
 import type { LiveLogs } from '../logs/live/live-logs.ts';
 import type { Reader } from '../store/reader-and-journal.ts';
@@ -53,6 +55,7 @@ import type { SecretBox } from '../store/secrets.ts';
 import { acmeSettings, appsWildcard } from './acme-settings.ts';
 import type { DataFolders } from './data-folders.ts';
 import { ownHosts } from './own-hosts.ts';
+import { panelRoute } from './panel-route.ts';
 import { restoreDeps } from './restores.ts';
 
 /** What actors may be given. */
@@ -84,12 +87,16 @@ export function registerActors(actors: Pick<ActorRuntime, 'register'>, parts: Ac
   actors.register(accountActorDefinition({ ...parts, logMaxDays }));
   actors.register(teamActorDefinition(parts));
   actors.register(instanceActorDefinition(parts));
+  actors.register(lookupsDefinition(parts));
   actors.register(serversDefinition(parts));
   const hostOf = hostNameOf(parts.config);
   const acme = acmeSettings(parts.config);
   const acmeDirectory = acme?.directory ?? null;
   const ofApps = { appsWildcard: appsWildcard(parts.config) };
-  actors.register(edgeDefinition({ ...parts, ...ofApps, hostOf, acmeDirectory }));
+  const panel = (): EdgeRoute | null => panelRoute(parts.reader, parts.config);
+  actors.register(
+    edgeDefinition({ ...parts, ...ofApps, panelRoute: panel, hostOf, acmeDirectory }),
+  );
   const issues = acme !== null && parts.config.edgeTlsPort !== null;
   actors.register(
     domainsDefinition({
@@ -97,7 +104,8 @@ export function registerActors(actors: Pick<ActorRuntime, 'register'>, parts: Ac
       ownHosts: () => ownHosts(parts.reader, parts.config),
     }),
   );
-  actors.register(certificatesDefinition({ ...parts, ...ofApps, acme }));
+  const panelHost = (): string | null => panel()?.host ?? null;
+  actors.register(certificatesDefinition({ ...parts, ...ofApps, panelHost, acme }));
   const tools = hostPrograms(parts);
   const { appsRoot } = parts.appsRoot;
   const sources = { ...parts, tools, appsRoot, uploadsRoot: parts.folders.uploads };
@@ -175,6 +183,7 @@ function appDeps(parts: ActorParts, restores: RestoreDeps, git: GitDeps): AppDep
       },
       buildEnv: hostBuildEnv(),
       hostOf,
+      isPanelHost: (host) => host === ownHosts(reader, config).panel,
       urlOf: (app) => urlOf(app, config, reader),
       buildTimeoutMs: config.buildTimeoutMinutes * 60_000,
       healthTimeoutMs: config.healthTimeoutSeconds * 1000,

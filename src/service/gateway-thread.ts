@@ -107,12 +107,13 @@ interface Parts {
 
 /** What the gateways of all threads share. */
 function sharedFront(
-  { config, sockets, underWay }: ThreadStart,
+  { config, thread, sockets, underWay }: ThreadStart,
   calls: PortCalls,
   store: FollowingStore,
 ): SharedFront {
   const rooms = sharedRooms(openDoor(calls, homeDoors.streams));
   return {
+    thread,
     port: {
       sockets: new Int32Array(sockets),
       threads: config.gatewayThreads,

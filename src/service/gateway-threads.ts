@@ -36,6 +36,8 @@ import type { Platform } from './platform.ts';
 
 /** What a gateway thread is started with. */
 export interface ThreadStart {
+  /** Which of them it is, from 0. */
+  thread: number;
   port: MessagePort;
   /** The configuration with the shared port, and this thread's part of the other threads. */
   config: Config;
@@ -102,7 +104,8 @@ export class GatewayThreads {
     const port = await checkPort(config.host, config.port);
     const sockets = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
     const own = { ...config, port, ...partOf(config) };
-    for (let i = 0; i < config.gatewayThreads; i++) this.#threads.push(this.#start(own, sockets));
+    for (let i = 0; i < config.gatewayThreads; i++)
+      this.#threads.push(this.#start(i, own, sockets));
     this.#phase = 'serving';
     await this.#all('listen');
     return { port };
@@ -130,14 +133,15 @@ export class GatewayThreads {
     await Promise.all(this.#threads.map(({ door }) => door[name]()));
   }
 
-  #start(config: Config, sockets: SharedArrayBuffer): Thread {
+  #start(thread: number, config: Config, sockets: SharedArrayBuffer): Thread {
     const { logger, platform, routes, metrics, limits } = this.#options;
     const { store } = platform;
     const { port1, port2: port } = new MessageChannel();
     const follower = store.admitFollower();
     const underWay = this.#underWay;
     const homeRoutes = routes.map(({ method, path }) => ({ method, path }));
-    const start: ThreadStart = { port, config, follower, sockets, limits, underWay, homeRoutes };
+    const shared = { sockets, limits, underWay };
+    const start: ThreadStart = { thread, port, config, follower, ...shared, homeRoutes };
     const calls = new PortCalls(port1, { logger });
     this.#serve(calls);
     const door = openDoor(calls, threadDoors.thread);

@@ -12,6 +12,7 @@ import type { MutationDoor } from '../graphql/execution/lanes.ts';
 import { appsWildcard } from './acme-settings.ts';
 import type { Core } from './core.ts';
 import { LogFiles } from '../logs/files/reader.ts';
+import type { LogSearches } from '../logs/search/log-searches.ts';
 import { openMetricsReader } from '../metrics/metrics-files.ts';
 import type { QuerySetup } from '../workers/tasks/query.ts';
 
@@ -23,6 +24,8 @@ export interface ServeGraphqlOptions {
   commands?: ConsoleCommands;
   /** Asks git providers for their repositories. */
   repositories?: ListRepositories;
+  /** Searches logs. */
+  searches?: LogSearches;
   /** Connects teams to GitHub. */
   github?: GithubConnects;
   /** Looks at the DNS for domains. */
@@ -47,6 +50,7 @@ export function serveGraphql(core: Core, options: ServeGraphqlOptions): Graphql 
       audit: core.audit,
       ...(options.commands && { commands: options.commands }),
       ...(options.repositories && { repositories: options.repositories }),
+      ...(options.searches && { searches: options.searches }),
       ...(options.github && { github: options.github }),
       ...(options.dns && { dns: options.dns }),
     },

@@ -24,6 +24,7 @@ import { setupRoutes } from '../gateway/transports/setup.ts';
 import { twoFactorRoutes } from '../gateway/transports/two-factor.ts';
 import { systemClock } from '../lib/clock.ts';
 import type { GuardedFetch } from '../lib/guarded-fetch.ts';
+import { servePickers, type ServedPickers } from './pickers.ts';
 import { RateLimit } from '../lib/rate-limit.ts';
 import { McpReads } from '../mcp/reads.ts';
 import type { Core } from './core.ts';
@@ -48,6 +49,7 @@ export class Home {
   readonly reads: McpReads;
   readonly #core: Core;
   readonly #oauth;
+  readonly #pickers: ServedPickers;
   #accounts: Promise<Accounts> | null = null;
 
   constructor(options: HomeOptions) {
@@ -58,13 +60,15 @@ export class Home {
     const { store: reader, actors } = ground;
     this.reads = new McpReads({ actors, reader, clock: systemClock, log });
     this.#oauth = this.#createOAuth(options.fetch);
-    this.routes = [...this.#routes(options), ...this.#oauthRoutes()];
+    this.#pickers = servePickers(core, options.fetch);
+    this.routes = [...this.#routes(options), ...this.#oauthRoutes(), ...this.#pickers.routes];
   }
 
   readonly accounts = (): Promise<Accounts> => (this.#accounts ??= this.#createAccounts());
 
-  close(): void {
+  async close(): Promise<void> {
     this.#oauth.close();
+    await this.#pickers.close();
   }
 
   #routes({ metrics, warnings, github }: HomeOptions): Route[] {

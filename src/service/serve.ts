@@ -15,6 +15,7 @@ import type { Graphql } from '../graphql/graphql.ts';
 import { systemClock } from '../lib/clock.ts';
 import { collectWhenIdle } from './idle-collection.ts';
 import type { Logger } from '../lib/log.ts';
+import { LogSearches } from '../logs/search/log-searches.ts';
 import { openFilesMax } from '../lib/open-files.ts';
 import { serveFirst } from '../lib/processes/go-first.ts';
 import { type LimitMemory, newLimitMemory, ThreadLimits } from '../threads/shared-limits.ts';
@@ -24,6 +25,7 @@ import { Core } from './core.ts';
 import { Front } from './front.ts';
 import { serveGraphql } from './graphql.ts';
 import { serveConsoles, type ServedConsoles } from './consoles.ts';
+import { panelRoute } from './panel-route.ts';
 import { PanelExposure, sharesSite } from './panel-exposure.ts';
 import { repositoryLists } from '../actors/git/repository-lists.ts';
 import { GithubConnects } from '../actors/git/github-connects.ts';
@@ -63,6 +65,10 @@ export async function serve({ config, unknownVariables }: ResolvedConfig): Promi
       // Apps could set cookies that the panel's own requests carry.
       logger.warn({ panel, appsDomain: config.appsDomain }, 'apps_share_the_panels_site');
     }
+    if (config.edgePanel === 'on' && panelRoute(platform.store, config) === null) {
+      const detail = 'The public URL has to be https, and of a host with a name.';
+      logger.warn({ publicUrl: service.publicUrl, detail }, 'panel_not_at_edge');
+    }
     // This comes before the announcement, because a reader of that may send signals.
     service.endOnSignals();
     void broken.promise.then((error) => service.endBroken(error));
@@ -100,6 +106,7 @@ class Service {
   readonly #parts: Parts;
   readonly #core: Core;
   readonly #home: Home;
+  readonly #searches: LogSearches;
   readonly #graphql: Graphql;
   readonly #consoles: ServedConsoles;
   readonly #serving: Serving;
@@ -119,7 +126,7 @@ class Service {
     this.#core = new Core({ config, logger, ground: platform, ...shared });
     const { publicUrl } = this.#core;
     const { driver } = platform;
-    const trustsProxies = config.trustedProxies.length > 0;
+    const trustsProxies = config.trustedProxies.length > 0 || config.edgePanel === 'on';
     this.exposure = new PanelExposure({ driver, publicUrl, trustsProxies, logger });
     const { fetch, store: reader, actors } = platform;
     const { githubUrl } = config;
@@ -133,6 +140,7 @@ class Service {
     });
     this.#consoles = serveConsoles(this.#core, platform);
     metrics.register(() => [consoleFamily(this.#consoles)]);
+    this.#searches = new LogSearches({ dir: platform.folders.logs, clock: systemClock, logger });
     this.#graphql = serveGraphql(this.#core, {
       commands: this.#consoles.commands,
       repositories: repositoryLists({
@@ -141,6 +149,7 @@ class Service {
         fetch: platform.fetch,
         github: platform.github,
       }),
+      searches: this.#searches,
       github,
       dns: platform.dns,
       accounts: this.#home.accounts,
@@ -234,8 +243,9 @@ class Service {
     await this.#drain(signal);
     await platform.drain();
     await this.#graphql.close();
+    await this.#searches.close();
     this.#core.authenticator.close();
-    this.#home.close();
+    await this.#home.close();
     await this.#serving.close();
     await platform.close();
     if (this.#phase !== 'exiting') logger.info({}, 'stopped');

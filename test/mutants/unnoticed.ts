@@ -181,13 +181,13 @@ export const unnoticed: readonly Break[] = [
   ignored(
     'edgeHost',
     'src/service/edge-settings.ts',
-    ['return { host, port,', "return { host: '127.0.0.1', port,"],
+    ['const address = { host, port,', "const address = { host: '127.0.0.1', port,"],
     options,
   ),
   ignored(
     'edgeTlsPort',
     'src/service/edge-settings.ts',
-    ['...(tlsPort !== null && { tlsPort }), trusted', 'trusted'],
+    [', ...(tlsPort !== null && { tlsPort }) };', ' };'],
     options,
   ),
   ignored(

@@ -17,6 +17,7 @@ import { Gangway, until } from '../support/gangway.ts';
 import { LogTail } from '../support/log-tail.ts';
 import { freePort } from '../support/ports.ts';
 import { processesOf } from '../support/processes.ts';
+import { edgesOf } from '../support/processes.ts';
 import { RawClient } from '../support/raw-http.ts';
 import { dayMs, minuteMs, secondMs, TimeMachine } from '../support/time-machine.ts';
 
@@ -62,6 +63,7 @@ describe('options of a service', () => {
     const env = {
       GANGWAY_GATEWAY_THREADS: '1',
       GANGWAY_EDGE_HOST: edgeHost,
+      GANGWAY_EDGE_PROCESSES: '2',
       GANGWAY_EDGE_TLS_PORT: String(edgeTlsPort),
       GANGWAY_MAX_LOG_STREAMS_PER_USER: '2',
       GANGWAY_MAX_CONSOLES_PER_USER: '1',
@@ -104,6 +106,10 @@ describe('options of a service', () => {
     assert.equal(new URL(app.url).port, String(gangway.edgePort));
     assert.match(await visit(edgeHost), /^\d+$/);
     assert.equal(await visit('127.0.0.1'), '');
+  });
+
+  it('edgeProcesses says how many serve the port of the edge', () => {
+    assert.equal(edgesOf(gangway.dataDir).length, 2);
   });
 
   it('edgeTlsPort is where the edge speaks HTTPS', async () => {

@@ -38,6 +38,11 @@ const form = { 'content-type': 'application/x-www-form-urlencoded' };
 // prettier-ignore
 export const routes: readonly RouteLine[] = [
   { route: 'GET /api/health', takes: 'anything', need: 'anybody', on: 'none', path: () => '/api/health' },
+  { route: 'GET /api/avatar/:style/:preset/:seed', takes: 'anything', need: 'anybody', on: 'none', path: () => '/api/avatar/rings/default/ann' },
+  { route: 'GET /api/database-versions', takes: 'anything', need: 'signedIn', on: 'none', path: () => '/api/database-versions?engine=postgres' },
+  { route: 'GET /api/node-versions', takes: 'anything', need: 'signedIn', on: 'none', path: () => '/api/node-versions' },
+  { route: 'GET /api/build-tool-versions', takes: 'anything', need: 'signedIn', on: 'none', path: () => '/api/build-tool-versions' },
+  { route: 'GET /api/registry/images', takes: 'anything', need: 'signedIn', on: 'none', path: () => '/api/registry/images?action=search&q=redis' },
   { route: 'GET /metrics', takes: 'anything', need: 'admin', on: 'none', path: () => '/metrics' },
   { route: 'POST /api/apps/:id/deploy-hook/:token', takes: 'bearer', need: 'deploy_apps', on: 'thing', past: 409, path: ({ things }) => things.hookPath },
   { route: 'GET /git/:app/info/refs', takes: 'bearer', need: 'deploy_apps', on: 'thing', past: 409, path: ({ things }) => `/git/${things.appId}.git/info/refs?service=git-receive-pack` },
@@ -61,7 +66,9 @@ export const routes: readonly RouteLine[] = [
   { route: 'POST /api/graphql', takes: 'anything', need: 'anybody', on: 'none', headers: { 'content-type': 'application/json' }, body: '{"query":"{ needsSetup }"}', path: () => '/api/graphql' },
   { route: 'GET /api/graphql', takes: 'anything', need: 'anybody', on: 'none', headers: { accept: 'text/html' }, path: () => '/api/graphql' },
   { route: 'GET /api/graphql/assets/:file', takes: 'anything', need: 'anybody', on: 'none', past: 404, path: () => '/api/graphql/assets/none.js' },
-  { route: 'GET /', takes: 'anything', need: 'anybody', on: 'none', past: [200, 303], path: () => '/' },
+  { route: 'GET /', takes: 'anything', need: 'anybody', on: 'none', past: [200, 303], tokens: '403 FORBIDDEN', path: () => '/' },
+  { route: 'GET /*', takes: 'anything', need: 'anybody', on: 'none', past: 404, path: () => '/none' },
+  { route: 'GET /assets/:file', takes: 'anything', need: 'anybody', on: 'none', past: 404, path: () => '/assets/none.js' },
   { route: 'GET /login', takes: 'anything', need: 'anybody', on: 'none', past: [200, 303], path: () => '/login' },
   { route: 'POST /login', takes: 'anything', need: 'anybody', on: 'none', past: [400, 401, 429], headers: form, body: 'email=none', path: () => '/login' },
   { route: 'POST /logout', takes: 'anything', need: 'anybody', on: 'none', past: 403, headers: { 'sec-fetch-site': 'cross-site' }, path: () => '/logout' },

@@ -236,6 +236,7 @@ export const fields: readonly FieldLine[] = [
   { field: 'Mutation.purgeFromTrash', need: 'delete_apps', on: 'thing', fresh: trashedApp, ask: ({ things }) => `purgeFromTrash(id: "$fresh|${things.trashedId}")` },
   { field: 'Mutation.restoreFromTrash', need: 'delete_databases', on: 'thing', fresh: trashedDatabase, ask: ({ things }) => `restoreFromTrash(id: "$fresh|${things.trashedDatabaseId}")` },
   { field: 'Mutation.purgeFromTrash', need: 'delete_databases', on: 'thing', fresh: trashedDatabase, ask: ({ things }) => `purgeFromTrash(id: "$fresh|${things.trashedDatabaseId}")` },
+  { field: 'Subscription.teamChanges', need: null, on: 'team', ask: () => 'teamChanges { kind id }' },
   { field: 'Subscription.appStatus', need: null, on: 'thing', ask: app('appStatus') },
 
   // Databases. None of them ever has an address: they are stopped before they have run.
@@ -248,6 +249,7 @@ export const fields: readonly FieldLine[] = [
   { field: 'Mutation.revealConnection', need: 'reveal_secrets', on: 'thing', past: 'NOT_RUNNING', ask: database('revealConnection') },
   { field: 'Mutation.rotateDatabasePassword', need: 'configure_databases', on: 'thing', past: 'NOT_RUNNING', ask: database('rotateDatabasePassword') },
   { field: 'Query.logs', need: 'view_logs', on: 'thing', ask: ({ things }) => `logs(databaseId: "${things.databaseId}") { nodes { text } }` },
+  { field: 'Query.searchLogs', need: 'view_logs', on: 'thing', ask: ({ things }) => `searchLogs(databaseId: "${things.databaseId}", text: "a") { complete }` },
   { field: 'Subscription.databaseStatus', need: null, on: 'thing', ask: (ask) => `${database('databaseStatus')(ask)} { id }` },
 
   // Commands. Nothing of it runs.
@@ -272,6 +274,7 @@ export const fields: readonly FieldLine[] = [
   { field: 'Query.metrics', need: 'view_metrics', on: 'thing', ask: ({ things }) => `metrics(appId: "${things.appId}") { cpu }` },
   { field: 'Query.traffic', need: 'view_metrics', on: 'thing', ask: ({ things }) => `traffic(appId: "${things.appId}") { requests }` },
   { field: 'Query.logs', need: 'view_logs', on: 'thing', ask: ({ things }) => `logs(appId: "${things.appId}") { nodes { text } }` },
+  { field: 'Query.searchLogs', need: 'view_logs', on: 'thing', ask: ({ things }) => `searchLogs(appId: "${things.appId}", text: "a") { complete }` },
   { field: 'Subscription.deploymentLog', need: null, on: 'thing', ask: ({ things }) => `deploymentLog(id: "${things.deploymentId}") { text }` },
 
   // Access for programs.

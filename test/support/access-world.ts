@@ -85,7 +85,14 @@ export interface World {
 export async function openWorld(): Promise<World> {
   const gangway = await Gangway.open({
     // Nobody answers there.
-    env: { GANGWAY_LOG_LEVEL: 'debug', GANGWAY_DNS_RESOLVERS: '127.0.0.1:1' },
+    env: {
+      GANGWAY_LOG_LEVEL: 'debug',
+      GANGWAY_DNS_RESOLVERS: '127.0.0.1:1',
+      GANGWAY_DOCKER_HUB_URL: '',
+      GANGWAY_DOCKER_REGISTRY_URL: '',
+      GANGWAY_NODE_INDEX_URL: '',
+      GANGWAY_NPM_REGISTRY_URL: '',
+    },
   });
   const { client: maker } = gangway;
   const { viewerTeam } = await maker.must<{ viewerTeam: { id: string } }>('{ viewerTeam { id } }');

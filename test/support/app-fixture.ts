@@ -185,6 +185,7 @@ export async function appFixture(fixture: FixtureOptions = {}): Promise<AppFixtu
     },
     buildEnv: {},
     hostOf: (slug) => `${slug}.test`,
+    isPanelHost: (host) => host === 'panel.test',
     urlOf: ({ slug }) => `http://${slug}.test`,
     // Tests in which it is over say a shorter one.
     healthTimeoutMs: 60_000,

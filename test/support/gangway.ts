@@ -22,7 +22,6 @@ import { isAlive, processesOf, runnerOf, signal } from './processes.ts';
 const root = fileURLToPath(new URL('../../', import.meta.url));
 export { until };
 
-const main = join(root, 'src', 'main.ts');
 // As `npm start` runs it: what was stripped and compiled once is not again at each start.
 const stripCache = fileURLToPath(new URL('../../src/strip-cache.mjs', import.meta.url));
 const cheapPasswords = fileURLToPath(new URL('./cheap-passwords.ts', import.meta.url));
@@ -64,6 +63,8 @@ export class Gangway {
   port: number;
   /** The owner of the instance, signed in by `setUp`. */
   client: Client;
+  /** The checkout that it is started from. */
+  checkout = root;
   readonly #folder: string | undefined;
   readonly #env: Record<string, string>;
   readonly #command: readonly string[];
@@ -168,9 +169,13 @@ export class Gangway {
     const own = Object.entries(process.env).filter(
       ([name]) => !/^(GANGWAY_|NODE_TEST|NODE_OPTIONS)/.test(name),
     );
-    const [program = '', ...rest] = served ?? [...this.#command, main, ...args];
+    const [program = '', ...rest] = served ?? [
+      ...this.#command,
+      join(this.checkout, 'src', 'main.ts'),
+      ...args,
+    ];
     return spawn(program, rest, {
-      cwd: root,
+      cwd: this.checkout,
       detached: served !== undefined,
       env: {
         ...Object.fromEntries(own),

@@ -43,7 +43,12 @@ export function runnerOf(dir: string): FoundProcess | undefined {
 
 /** The edge of a data directory, while there is one. */
 export function edgeOf(dir: string): FoundProcess | undefined {
-  return processesOf(dir).find(({ command }) => command.includes('/programs/edge/main.'));
+  return edgesOf(dir)[0];
+}
+
+/** The same with those that only finish what is under way. */
+export function edgesOf(dir: string): FoundProcess[] {
+  return processesOf(dir).filter(({ command }) => command.includes('/programs/edge/main.'));
 }
 
 /** Sends a signal; false when the process is gone. */

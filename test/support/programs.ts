@@ -22,6 +22,7 @@ export const programs = {
   'age-keygen': { package: 'age' },
   busybox: { package: 'busybox-static', shownBy: '/usr/share/doc/busybox-static' },
   cc: { package: 'gcc' },
+  certutil: { package: 'libnss3-tools' },
   chromium: { package: 'chromium', names: ['chromium', 'chromium-browser', 'google-chrome'] },
   containerd: { package: 'docker.io' },
   curl: { package: 'curl' },

@@ -22,7 +22,8 @@ describe('the lock file', () => {
     const names = new Set(serving.map(([place]) => nameOf(place)));
     for (const name of ['vitest', 'vite', 'typescript', 'playwright-core', 'codemirror'])
       assert.ok(!names.has(name), name);
-    assert.ok(serving.length <= 240, String(serving.length));
+    // esbuild has one for each platform, Radix one for each part.
+    assert.ok(serving.length <= 380, String(serving.length));
   });
 
   it('has no install script that package.json says nothing of', () => {

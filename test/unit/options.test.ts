@@ -40,6 +40,12 @@ const domains: [string, string] = [
   'lead to it once dnsResolvers find what publicAddresses ask for',
 ];
 
+const panel = 'scenario/panel-at-edge.test.ts';
+const pickers: [string, string] = [
+  'scenario/pickers.test.ts',
+  'dockerHubUrl, dockerRegistryUrl, nodeIndexUrl and npmRegistryUrl are what is asked',
+];
+
 /** File below `test/`, and the title of the test. */
 const backups = 'unit/service/backup-parts.test.ts';
 const proofs: Record<keyof Config, [file: string, title: string]> = {
@@ -51,6 +57,9 @@ const proofs: Record<keyof Config, [file: string, title: string]> = {
   edgeHost: [bounds, 'edgeHost and edgePort say where the edge is'],
   edgePort: [bounds, 'edgeHost and edgePort say where the edge is'],
   edgeTlsPort: [bounds, 'edgeTlsPort is where the edge speaks HTTPS'],
+  edgeProcesses: [bounds, 'edgeProcesses says how many serve the port of the edge'],
+  edgePanel: [panel, 'signs people in by their own address, with a cookie for HTTPS alone'],
+  panelHstsSeconds: [panel, 'signs people in by their own address, with a cookie for HTTPS alone'],
   runtime: [images, daemon],
   dockerSocket: [images, daemon],
   nodeImage: [images, 'nodeImage is what Node apps are built with'],
@@ -76,6 +85,10 @@ const proofs: Record<keyof Config, [file: string, title: string]> = {
     'scenario/github.test.ts',
     'githubUrl is where an App is made, whose pushes are live and told at the commit',
   ],
+  dockerHubUrl: pickers,
+  dockerRegistryUrl: pickers,
+  nodeIndexUrl: pickers,
+  npmRegistryUrl: pickers,
   backupRoots: [
     'scenario/destinations.test.ts',
     'backupRoots names the folders besides our own in which backups may be',

@@ -37,6 +37,8 @@ export interface AppOptions extends WorkloadOptions, Bounds<typeof appDefaults> 
   buildEnv: Readonly<Record<string, string>>;
   /** The host name that every app has, and the address that people open. */
   hostOf: (slug: string) => string;
+  /** Whether the host is that of the panel, which no app may have. */
+  isPanelHost: (host: string) => boolean;
   urlOf: (app: Readonly<AppRecord>) => string;
 }
 

@@ -7,7 +7,10 @@ import type { Reader } from '../../store/reader-and-journal.ts';
 import type { InstanceRecord } from '../../store/records/records.ts';
 import { put } from '../../store/records/table.ts';
 import { tables } from '../../store/records/tables.ts';
-import { type ActorDefinition, actorKind } from '../runtime/actor.ts';
+import { certificatesActor } from '../certificates/protocol.ts';
+import { edgeActor } from '../edge/edge-actor.ts';
+import { type ActorContext, type ActorDefinition, actorKind } from '../runtime/actor.ts';
+import { localServerId } from '../workload/deps.ts';
 
 /** An absent field stays unchanged. */
 export interface InstancePatch {
@@ -36,7 +39,9 @@ export function instanceActorDefinition(options: {
         const record = options.reader.get(tables.instance, 'instance');
         if (!record) throw new ServiceError('CONFLICT', 'The instance is not set up yet.');
         const next = patched(record, patch);
+        if (next.publicUrl !== record.publicUrl) mustBeNobodys(options.reader, next.publicUrl);
         await context.commit([put(tables.instance, next)]);
+        if (next.publicUrl !== record.publicUrl) tellOfHost(context);
         return next;
       },
     }),
@@ -54,6 +59,19 @@ function patched(record: Readonly<InstanceRecord>, patch: InstancePatch): Instan
   }
   if (patch.publicUrl !== undefined) next.publicUrl = originOf(patch.publicUrl);
   return next;
+}
+
+/** An app at the panel's host would get the cookies of the panel. */
+function mustBeNobodys(reader: Reader, publicUrl: string | null): void {
+  const { hostname } = new URL(publicUrl ?? 'http://localhost');
+  if (reader.find(tables.domains, 'host', [hostname]) === undefined) return;
+  throw new ServiceError('CONFLICT', `${hostname} is a domain of an app: remove it there first.`);
+}
+
+/** Where the edge serves the panel it is at the new host now, and needs a certificate for that. */
+function tellOfHost({ actors }: ActorContext<InstanceProtocol>): void {
+  actors.tell(edgeActor.at(localServerId), { type: 'sync' });
+  actors.tell(certificatesActor, { type: 'sweep' });
 }
 
 /** An address of scheme, host and port alone, as browsers write it in `Origin`. */

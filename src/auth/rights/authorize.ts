@@ -82,6 +82,24 @@ export function seesWhole(reader: Reader, principal: Principal, teamId: string):
   return sightIn(reader, principal, teamId) === everything;
 }
 
+/** What a principal sees in a team. */
+export interface Sight {
+  /** Everything that is there. */
+  readonly whole: boolean;
+  /** Whether a place is seen: a folder, null for the top of the team, and what lies there, null for the folder. */
+  readonly sees: (folderId: string | null, nodeId: string | null) => boolean;
+}
+
+/**
+ * What the principal sees in a team, good until something but an app or a database changes that rights depend on.
+ * Throws as `authorize` does.
+ */
+export function sightOf(reader: Reader, principal: Principal, teamId: string): Sight {
+  authorize(reader, principal, null, { kind: 'team', teamId });
+  const sees = sightIn(reader, principal, teamId);
+  return { whole: sees === everything, sees };
+}
+
 /** As `seenNodes`, for a team's folders. */
 export function seenFolders(
   reader: Reader,
@@ -111,6 +129,15 @@ export function capabilitiesIn(reader: Reader, principal: Principal, teamId: str
       (token === null || token.capabilities.includes(capability)) &&
       personHolds(reader, principal.userId, place, capability),
   );
+}
+
+/** What the principal may do with one thing, grants on its folders counted, in the order of the contract. */
+export function capabilitiesOn(
+  reader: Reader,
+  principal: Principal,
+  resource: Resource,
+): Capability[] {
+  return capabilities.filter((capability) => can(reader, principal, capability, resource));
 }
 
 /** The acting team's id; FORBIDDEN without one. */
@@ -152,8 +179,8 @@ export const rightsTables: ReadonlySet<string> = new Set(
 const everything = (): boolean => true;
 
 /**
- * For a principal that sees the team: which places in it does it see? Use it within one synchronous
- * run.
+ * For a principal that sees the team: which places in it does it see? Good as long as its rights and the team's
+ * folders are the same.
  */
 function sightIn(
   reader: Reader,

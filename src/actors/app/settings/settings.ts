@@ -70,7 +70,9 @@ export async function insertApp(
   changes: readonly Change[] = [],
 ): Promise<AppRecord> {
   const { reader } = core.deps;
-  const isTaken = (slug: string): boolean => reader.count(tables.apps, 'slug', [slug]) > 0;
+  const { isPanelHost, hostOf } = core.deps.options;
+  const isTaken = (slug: string): boolean =>
+    reader.count(tables.apps, 'slug', [slug]) > 0 || isPanelHost(hostOf(slug));
   const max = base.previewOf === undefined ? undefined : labelMax;
   let { slug } = base;
   const recordFor = (past: number): AppRecord => {

@@ -282,6 +282,11 @@ describe('the life of an app', () => {
     await eventually('it is gone', () => readdirSync(join(f.root, 'uploads', id)).length === 0);
   });
 
+  it('gives no app the host of the panel', async () => {
+    const named = await Promise.all(['Panel', 'panel'].map((name) => f.create({ name })));
+    assert.deepEqual(named.map(({ slug }) => slug).sort(), ['panel-2', 'panel-3']);
+  });
+
   it('gives every app a slug and a uid of its own', async () => {
     await f.close();
     f = await appFixture({ options: { uids: { first: 300_000, last: 300_009 } } });
