@@ -43,6 +43,38 @@ export interface GraphqlSettings {
   server: { id: string; name: string; runtime: string; version: string | null };
 }
 
+/** How the instance is now. */
+export interface InstanceStatus {
+  /** Of Gangway, as it runs. */
+  version: string;
+  /** As it is on the disk: what the next start runs. */
+  installedVersion: string;
+  nodeVersion: string;
+  startedAtMs: number;
+  /** Whether the place that runs apps and databases answers; null before anything was deployed. */
+  placeAnswers: boolean | null;
+  /** Whether the way of visitors to apps answers on its port; null before anything was deployed. */
+  edgeAnswers: boolean | null;
+  /** Sentences of what is not as safe as it could be. */
+  warnings: readonly string[];
+  machine: MachineStatus;
+}
+
+/** The machine that Gangway runs on. */
+export interface MachineStatus {
+  name: string;
+  system: string;
+  cores: number;
+  /** Threads that ran or waited for a core, on average of the last minute. */
+  load: number;
+  memoryBytes: number;
+  /** What programs can still get. */
+  memoryFreeBytes: number;
+  /** Of the disk with the data directory. */
+  diskBytes: number;
+  diskFreeBytes: number;
+}
+
 /** Bounds of one request. Reaching one is COST_LIMIT. */
 export interface GraphqlLimits {
   /** Characters of the document. */
@@ -112,6 +144,8 @@ export interface WriteSide {
   readonly searches?: Pick<LogSearches, 'find'>;
   /** Connects teams to GitHub; absent in tests that look at other things. */
   readonly github?: Pick<GithubConnects, 'start'>;
+  /** Looks how the instance is; absent in tests that look at other things. */
+  readonly instance?: () => Promise<InstanceStatus>;
   /** Looks at the DNS for domains; absent in tests that look at other things. */
   readonly dns?: Pick<DnsLooks, 'own' | 'lookNow'>;
 }

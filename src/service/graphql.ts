@@ -6,6 +6,7 @@ import type { GithubConnects } from '../actors/git/github-connects.ts';
 import { localServerId } from '../actors/workload/deps.ts';
 import type { Accounts } from '../auth/sign-in/accounts.ts';
 import { webhookKeyPurpose } from '../git/deliveries/webhook-token.ts';
+import type { InstanceStatus } from '../graphql/context.ts';
 import { Graphql } from '../graphql/graphql.ts';
 import { systemClock } from '../lib/clock.ts';
 import type { MutationDoor } from '../graphql/execution/lanes.ts';
@@ -28,6 +29,8 @@ export interface ServeGraphqlOptions {
   searches?: LogSearches;
   /** Connects teams to GitHub. */
   github?: GithubConnects;
+  /** Looks how the instance is. */
+  instance?: () => Promise<InstanceStatus>;
   /** Looks at the DNS for domains. */
   dns?: DnsLooks;
   /** Runs mutations where the actors are, when they are on another thread. */
@@ -52,6 +55,7 @@ export function serveGraphql(core: Core, options: ServeGraphqlOptions): Graphql 
       ...(options.repositories && { repositories: options.repositories }),
       ...(options.searches && { searches: options.searches }),
       ...(options.github && { github: options.github }),
+      ...(options.instance && { instance: options.instance }),
       ...(options.dns && { dns: options.dns }),
     },
     live: { journal: store, streams, authenticator: core.authenticator, clock: systemClock },

@@ -65,7 +65,8 @@ async function chosen(
   return (await answersPing(config.dockerSocket, pingMs)) ? 'docker' : 'process';
 }
 
-function isUsed(reader: Reader): boolean {
+/** Whether something was ever deployed, or a database made. */
+export function isUsed(reader: Pick<Reader, 'scan'>): boolean {
   return holdsAny(reader, tables.deployments) || holdsAny(reader, tables.databases);
 }
 

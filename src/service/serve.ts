@@ -31,6 +31,7 @@ import { repositoryLists } from '../actors/git/repository-lists.ts';
 import { GithubConnects } from '../actors/git/github-connects.ts';
 import { Home } from './home.ts';
 import { LogOutput, newLogger, wantsAccessLines } from './log-output.ts';
+import { instanceStatus } from './instance-status.ts';
 import { stopOnSignals } from './signals.ts';
 import { GatewayThreads } from './gateway-threads.ts';
 
@@ -115,6 +116,7 @@ class Service {
 
   constructor(parts: Parts) {
     const { config, platform, logger } = parts;
+    const startedAtMs = systemClock.now();
     this.#parts = parts;
     this.#lastResort = new LastResort(logger);
     const metrics = new Metrics();
@@ -133,10 +135,11 @@ class Service {
     const github = new GithubConnects({
       ...{ reader, actors, clock: systemClock, fetch, githubUrl, publicUrl },
     });
+    const warnings = (): string[] =>
+      [this.exposure, platform.isolation].flatMap((one) => one.warning() ?? []);
     this.#home = new Home({
-      ...{ core: this.#core, metrics, fetch },
+      ...{ core: this.#core, metrics, fetch, warnings },
       github: { connects: github, connections: platform.github },
-      warnings: () => [this.exposure, platform.isolation].flatMap((one) => one.warning() ?? []),
     });
     this.#consoles = serveConsoles(this.#core, platform);
     metrics.register(() => [consoleFamily(this.#consoles)]);
@@ -152,6 +155,11 @@ class Service {
       searches: this.#searches,
       github,
       dns: platform.dns,
+      instance: () =>
+        instanceStatus({
+          ...{ config, reader, startedAtMs, warnings },
+          placeAnswers: () => platform.placeAnswers(),
+        }),
       accounts: this.#home.accounts,
       queryThreads: config.queryThreads,
     });

@@ -327,5 +327,6 @@ export const fields: readonly FieldLine[] = [
   // The instance.
   { field: 'Query.servers', need: null, on: 'team', ask: () => 'servers { id isolation { layer } }' },
   { field: 'Query.instanceSettings', need: 'signedIn', on: 'none', ask: () => 'instanceSettings { logMaxDays }' },
+  { field: 'Query.instanceStatus', need: 'admin', on: 'none', ask: () => 'instanceStatus { version }' },
   { field: 'Mutation.updateInstanceSettings', need: 'admin', on: 'none', ask: () => 'updateInstanceSettings { logMaxDays }' },
 ];

@@ -63,6 +63,7 @@ const mutations: Readonly<Record<string, Update>> = {
   removeRegistry: removes('Registry', 'registries'),
   connectGitProvider: changes('gitConnections'),
   removeGitConnection: removes('GitConnection', 'gitConnections'),
+  updateInstanceSettings: changes('instanceSettings'),
   revokeSession: changes('mySessions'),
   revokeGrant: changes('myGrants'),
   upsertEnv: changes('env'),

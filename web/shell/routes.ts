@@ -48,6 +48,7 @@ export const routes: readonly Route[] = [
     path: '/apps/:id/deployments/:deployment',
     load: () => import('../pages/app/deployment/page.tsx'),
   },
+  { path: '/apps/:id/metrics', load: () => import('../pages/app/metrics/page.tsx') },
   { path: '/apps/:id/console', load: () => import('../pages/app/console/page.tsx') },
   { path: '/apps/:id/environment', load: () => import('../pages/app/environment/page.tsx') },
   { path: '/apps/:id/domains', load: () => import('../pages/app/domains/page.tsx') },
@@ -88,6 +89,14 @@ export const routes: readonly Route[] = [
     path: '/trash',
     load: () => import('../pages/trash/page.tsx'),
     nav: { group: 'team', label: 'Trash', icon: 'trash' },
+  },
+  {
+    path: '/instance',
+    load: () => import('../pages/instance/page.tsx'),
+    nav: {
+      ...{ group: 'instance', label: 'Settings and health', icon: 'server' },
+      shownTo: ({ me }) => me.isInstanceAdmin,
+    },
   },
   { path: '/account', load: () => import('../pages/account/page.tsx') },
 ];

@@ -125,12 +125,20 @@ function optionsOf(
         label,
         stroke: colour(own ?? colourAt(at)),
         width: 1.5,
-        points: { show: (plot: Uplot) => plot.data[0].length < 3 },
+        points: { show: true, filter: lonePoints },
         spanGaps: false,
         ...(at === 0 && { fill: `${colour(own ?? colourAt(at))}18` }),
       })),
     ],
   };
+}
+
+/** A value without neighbours makes no line. */
+function lonePoints(plot: Uplot, series: number): number[] {
+  const values = plot.data[series] ?? [];
+  return [...values.keys()].filter(
+    (at) => values[at] != null && values[at - 1] == null && values[at + 1] == null,
+  );
 }
 
 function colourAt(at: number): string {

@@ -143,10 +143,21 @@ function chooseOperation(
 }
 
 // Logs and metrics grow without an entry in the journal.
-const logFields: ReadonlySet<string> = new Set(['log', 'logTail', 'logs', 'lastLines', 'metrics']);
+const logFields: ReadonlySet<string> = new Set([
+  'log',
+  'logTail',
+  'logs',
+  'lastLines',
+  'metrics',
+  'traffic',
+]);
 
 /** Their resolvers wait for somebody else's answer. */
-const askingFields: ReadonlySet<string> = new Set(['gitRepositories', 'searchLogs']);
+const askingFields: ReadonlySet<string> = new Set([
+  'gitRepositories',
+  'instanceStatus',
+  'searchLogs',
+]);
 
 /** Whether one of the names, or a node of the kind, stands anywhere in the document. */
 export function mentions(document: DocumentNode, names: ReadonlySet<string>, kind?: Kind): boolean {

@@ -10,8 +10,8 @@ import type {
   ServerRecord,
 } from '../../store/records/records.ts';
 import { tables } from '../../store/records/tables.ts';
-import { askActor, requireAdmin, requireSignedIn, requireTeam } from '../access.ts';
-import type { ReadSide } from '../context.ts';
+import { askActor, requireAdmin, requireSignedIn, requireTeam, writeSide } from '../access.ts';
+import type { InstanceStatus, MachineStatus, ReadSide } from '../context.ts';
 import { builder } from './builder.ts';
 import { CertificateType } from './domains.ts';
 import { actingTeam, needs } from './needs.ts';
@@ -110,6 +110,50 @@ const ServerType = builder.objectRef<ServerView>('Server').implement({
   }),
 });
 
+const MachineStatusType = builder.objectRef<MachineStatus>('MachineStatus').implement({
+  description: 'The machine that Gangway runs on.',
+  fields: (t) => ({
+    name: t.exposeString('name'),
+    system: t.exposeString('system', { description: 'Its kernel, with the version.' }),
+    cores: t.exposeInt('cores'),
+    load: t.exposeFloat('load', {
+      description: 'Threads that ran or waited for a core, on average of the last minute.',
+    }),
+    memoryBytes: t.exposeFloat('memoryBytes'),
+    memoryFreeBytes: t.exposeFloat('memoryFreeBytes', {
+      description: 'What programs can still get.',
+    }),
+    diskBytes: t.exposeFloat('diskBytes', { description: 'Of the disk with the data directory.' }),
+    diskFreeBytes: t.exposeFloat('diskFreeBytes'),
+  }),
+});
+
+const InstanceStatusType = builder.objectRef<InstanceStatus>('InstanceStatus').implement({
+  description: 'How the instance is at the moment of the question.',
+  fields: (t) => ({
+    version: t.exposeString('version', { description: 'Of Gangway, as it runs.' }),
+    installedVersion: t.exposeString('installedVersion', {
+      description: 'As it lies on the disk: what the next start runs.',
+    }),
+    nodeVersion: t.exposeString('nodeVersion'),
+    startedAt: t.expose('startedAtMs', { type: 'DateTime' }),
+    placeAnswers: t.exposeBoolean('placeAnswers', {
+      nullable: true,
+      description:
+        'Whether what runs apps and databases answers within two seconds; null before anything was deployed.',
+    }),
+    edgeAnswers: t.exposeBoolean('edgeAnswers', {
+      nullable: true,
+      description:
+        "Whether the edge takes visitors' connections within two seconds; null before anything was deployed.",
+    }),
+    warnings: t.exposeStringList('warnings', {
+      description: 'What is not as safe as it could be: sentences for people.',
+    }),
+    machine: t.expose('machine', { type: MachineStatusType }),
+  }),
+});
+
 const McpSettingsType = builder.objectRef<{ enabled: boolean }>('McpSettings').implement({
   fields: (t) => ({ enabled: t.exposeBoolean('enabled') }),
 });
@@ -120,6 +164,16 @@ builder.queryFields((t) => ({
     resolve: (_root, _args, context) => {
       requireSignedIn(context);
       return viewOf(context.read);
+    },
+  }),
+  instanceStatus: t.field({
+    type: InstanceStatusType,
+    description: 'For the instance administrator.',
+    resolve: (_root, _args, context) => {
+      requireAdmin(context);
+      const { instance } = writeSide(context);
+      if (!instance) throw new Error('There is no instance to look at here.');
+      return instance();
     },
   }),
   servers: t.field({

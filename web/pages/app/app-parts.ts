@@ -76,6 +76,7 @@ export const appTabs: readonly AppTab[] = [
   { path: '', label: 'Overview' },
   { path: '/deployments', label: 'Deployments' },
   { path: '/log', label: 'Log', needs: 'view_logs' },
+  { path: '/metrics', label: 'Metrics', needs: 'view_metrics' },
   { path: '/console', label: 'Console', needs: 'open_app_console' },
   { path: '/environment', label: 'Environment', needs: 'manage_env' },
   { path: '/domains', label: 'Domains' },

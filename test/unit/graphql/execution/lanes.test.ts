@@ -143,11 +143,13 @@ describe('the lanes', () => {
     assert.notEqual(text((await pooled.answer(call(one, ann, request))).body), first);
   });
 
-  it('never give an answer again that holds errors or lines of a log', async () => {
+  it('never give an answer again that holds errors, lines of a log, or what was measured', async () => {
     const { ann } = data.fixture;
     for (const query of [
       '{ me { id } app { id } }',
       '{ logs(appId: "app_1") { nodes { text } } }',
+      '{ metrics(appId: "app_1") { cpu } }',
+      '{ traffic(appId: "app_1") { requests } }',
     ]) {
       for (let times = 0; times < 2; times++) {
         await pooled.answer(call({ name: '', query }, ann, Buffer.from(query)));

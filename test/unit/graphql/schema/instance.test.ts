@@ -9,7 +9,7 @@ import type { ServerRecord } from '../../../../src/store/records/records.ts';
 import { put } from '../../../../src/store/records/table.ts';
 import { tables } from '../../../../src/store/records/tables.ts';
 import { person } from '../../../support/accounts-fixture.ts';
-import { GraphqlFixture, settings } from '../../../support/graphql-fixture.ts';
+import { atMs, GraphqlFixture, settings } from '../../../support/graphql-fixture.ts';
 
 let fixture: GraphqlFixture;
 let executor: Executor;
@@ -89,6 +89,44 @@ describe('certificates of the instance', () => {
       { ...none, host: 'panel.example', certificate: { issuer: 'One' } },
     ]);
     assert.equal(await ask(person('usr_bob', 'team_b')), null);
+  });
+});
+
+describe('instanceStatus', () => {
+  const machine = {
+    ...{ name: 'one', system: 'Linux 6.1', cores: 2, load: 0.5 },
+    ...{ memoryBytes: 8e9, memoryFreeBytes: 5e9, diskBytes: 1e11, diskFreeBytes: 4e10 },
+  };
+  const status = {
+    ...{ version: '1.0.0', installedVersion: '1.1.0', nodeVersion: '22.1.0' },
+    ...{ placeAnswers: true, edgeAnswers: null, warnings: ['Something is open.'], machine },
+  };
+
+  async function ask(principal: Principal) {
+    const { write, ...context } = fixture.context(principal);
+    assert.ok(write);
+    const instance = () => Promise.resolve({ ...status, startedAtMs: atMs });
+    const { json } = await executor.answer(
+      `{ instanceStatus { version installedVersion nodeVersion startedAt placeAnswers edgeAnswers warnings
+        machine { name system cores load memoryBytes memoryFreeBytes diskBytes diskFreeBytes } } }`,
+      undefined,
+      {},
+      { ...context, write: { ...write, instance } },
+    );
+    return JSON.parse(json) as {
+      data: { instanceStatus: unknown } | null;
+      errors?: { extensions: { code: string } }[];
+    };
+  }
+
+  it('is told to who administers the instance, and to nobody else', async () => {
+    const { data, errors } = await ask(fixture.ann);
+    assert.deepEqual([data, errors?.[0]?.extensions.code], [null, 'FORBIDDEN']);
+    fixture.accounts.addUser('usr_ann', { isInstanceAdmin: true });
+    const startedAt = new Date(atMs).toISOString();
+    assert.deepEqual(await ask(fixture.ann), {
+      data: { instanceStatus: { ...status, startedAt } },
+    });
   });
 });
 
