@@ -160,6 +160,8 @@ export interface LiveSource {
   watch(id: string, wake: (changed: boolean) => void): () => void;
   /** Follows all of a team; `wake` is called as `watch` calls it. */
   followTeam(teamId: string, wake: (changed: boolean) => void): TeamView;
+  /** Whether a thing of any team, or what somebody sees of it, changed behind a position of the journal. */
+  changedSince(position: number): boolean;
   readonly streams: Pick<LogStreams, 'attach'>;
   /** Whether the principal would still be resolved. */
   stillValid(principal: Principal): boolean;

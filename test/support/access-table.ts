@@ -173,6 +173,7 @@ export const fields: readonly FieldLine[] = [
   // Who is calling.
   { field: 'Query.needsSetup', need: 'anybody', on: 'none', ask: () => 'needsSetup' },
   { field: 'Query.me', need: 'anybody', on: 'none', ask: () => 'me { id }', anonymous: 'ok, null' },
+  { field: 'Query.position', need: 'signedIn', on: 'none', ask: () => 'position' },
   { field: 'Query.myTeams', need: 'signedIn', on: 'none', ask: () => 'myTeams { id }' },
   { field: 'Query.viewerTeam', need: null, on: 'team', ask: () => 'viewerTeam { id capabilities }' },
   { field: 'Mutation.completeSetup', need: 'anybody', on: 'none', past: 'CONFLICT', ask: () => 'completeSetup(email: "a@example.org", password: "correct horse", name: "A", teamName: "A") { requiresTwoFactor }' },

@@ -3,11 +3,10 @@
  * changes. What a mutation returns updates its object everywhere by itself; only lists need a word here.
  */
 import { type Cache, cacheExchange, type UpdatesConfig } from '@urql/exchange-graphcache';
-import { follow, refetch } from './team-changes.ts';
+import { type Asked, follow, refetch } from './team-changes.ts';
 
-/** `onRefetch` is told when lists have changed that queries under way may ask for. */
-export function cache(onRefetch: () => void) {
-  const teamChanges = follow(onRefetch);
+export function cache(asked: Asked) {
+  const teamChanges = follow(asked);
   const updates: UpdatesConfig = { Mutation: mutations, Subscription: { teamChanges } };
   return cacheExchange({ keys, updates });
 }

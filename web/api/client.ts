@@ -4,6 +4,7 @@
  * 1. Every request says the team that the tab acts in, so that two tabs may act in two teams.
  * 2. An answer that says UNAUTHENTICATED is told to `onSignedOut`, wherever it came.
  * 3. Subscriptions of all pages share one WebSocket.
+ * 4. What could not be asked is asked again once the server is reached.
  */
 import {
   type Client,
@@ -46,14 +47,19 @@ export function openApi({ onSignedOut, onReached }: ApiOptions): Api {
     },
     exchanges: [
       mapExchange({ onError }),
-      cache(inFlight.mark),
+      cache(inFlight),
       inFlight.exchange,
       live.exchange,
       fetchExchange,
     ],
   });
   inFlight.use(client);
-  return { client, close: live.close };
+  addEventListener('online', inFlight.reached);
+  const close = (): void => {
+    removeEventListener('online', inFlight.reached);
+    live.close();
+  };
+  return { client, close };
 }
 
 /** By an answer, or by how the live connection was closed. */

@@ -6,8 +6,8 @@ import type { Cache, UpdateResolver } from '@urql/exchange-graphcache';
 import { graphql, type ResultOf } from './graphql.ts';
 
 export const TeamChanges = graphql(`
-  subscription TeamChanges {
-    teamChanges {
+  subscription TeamChanges($since: Float!) {
+    teamChanges(since: $since) {
       kind
       id
       app {
@@ -22,6 +22,47 @@ export const TeamChanges = graphql(`
         restarts
         autoDeploy
         deployHookEnabled
+        source
+        image
+        previewBranches
+        git {
+          connectionId
+          repository
+          branch
+          path
+          submodules
+          watchPaths
+        }
+        build {
+          buildCommand
+          startCommand
+          outputDir
+          dockerfile
+          healthPath
+          nodeVersion
+          port
+        }
+        resources {
+          cpus
+          memoryMb
+          pids
+          replicas
+        }
+        edge {
+          maintenance
+          maintenanceText
+          accessLog
+          maxBodyMb
+          maxConnections
+          idleSeconds
+          totalSeconds
+          hsts
+        }
+        upload {
+          filename
+          size
+          uploadedAt
+        }
         containers {
           name
           image
@@ -86,6 +127,12 @@ type Change = ResultOf<typeof TeamChanges>['teamChanges'];
 /** Lists of the root that depend on things of a kind. */
 const lists: Readonly<Record<string, readonly string[]>> = {
   backupSchedule: ['backupSchedules'],
+  destination: ['backupDestinations'],
+  gitConnection: ['gitConnections'],
+  gitDelivery: ['gitDeliveries'],
+  registry: ['registries'],
+  invite: ['invites'],
+  env: ['env'],
   preview: ['previews'],
   trash: ['trash', 'apps', 'databases'],
   folder: ['folders', 'folderGrants'],
@@ -101,20 +148,25 @@ export function refetch(cache: Cache, names?: readonly string[]): void {
   }
 }
 
-/** For one cache. What changed while nobody told us is fetched when the connection is back. */
-export function follow(onRefetch: () => void): UpdateResolver {
-  let isBack = false;
+/** What is told of queries that are under way, or failed. */
+export interface Asked {
+  /** These fields have changed; without names all of them. */
+  mark: (names?: readonly string[]) => void;
+  /** The server is reached. */
+  reached: () => void;
+}
+
+/** For one cache. What changed while nobody told us, the server says by `refetch` behind `ready`. */
+export function follow({ mark, reached }: Asked): UpdateResolver {
   const anew: Anew = (cache, names) => {
     if (names?.length === 0) return;
     refetch(cache, names);
-    onRefetch();
+    mark(names);
   };
   return (result, _args, cache) => {
     const change = result['teamChanges'] as unknown as Change;
-    if (change.kind === 'ready') {
-      if (isBack) anew(cache);
-      isBack = true;
-    } else if (change.kind === 'refetch') anew(cache);
+    if (change.kind === 'ready') reached();
+    else if (change.kind === 'refetch') anew(cache);
     else apply(change, cache, anew);
   };
 }
@@ -126,6 +178,7 @@ function apply(change: Change, cache: Cache, anew: Anew): void {
   anew(cache, lists[kind] ?? []);
   switch (kind) {
     case 'app':
+      if (app !== null) forgetLarge(cache, app);
       if (app === null) gone(cache, anew, 'App', id, 'apps');
       else if (!isListed(cache, `App:${id}`, 'Query', 'apps')) anew(cache, ['apps']);
       break;
@@ -144,6 +197,13 @@ function apply(change: Change, cache: Cache, anew: Anew): void {
         anew(cache, ['backupRuns']);
       }
       break;
+    case 'env':
+      // Which apps refer to a database stands in their variables.
+      for (const { fieldName, arguments: args } of cache.inspectFields('Query')) {
+        const database = fieldName === 'database' && cache.resolve('Query', fieldName, args);
+        if (typeof database === 'string') cache.invalidate(database, 'usedBy');
+      }
+      break;
     case 'domain':
       if (app !== null) cache.invalidate({ __typename: 'App', id: app.id }, 'domains');
       break;
@@ -155,6 +215,12 @@ function gone(cache: Cache, anew: Anew, type: string, id: string, list: string):
   anew(cache, [list, 'trash']);
 }
 
+/** What is not told, since it may be large, is asked for anew where a page shows it. */
+function forgetLarge(cache: Cache, { id, source, restarts }: NonNullable<Change['app']>): void {
+  if (source === 'COMPOSE') cache.invalidate({ __typename: 'App', id }, 'compose');
+  if (restarts > 0) cache.invalidate({ __typename: 'App', id }, 'lastExit');
+}
+
 /** Asks for the lists of deployments of an app anew that lack this one. */
 function listAnew(cache: Cache, key: string, app: string): void {
   if (isListed(cache, key, app, 'deployments')) return;
@@ -163,15 +229,12 @@ function listAnew(cache: Cache, key: string, app: string): void {
   }
 }
 
-/** Whether a list that is cached holds it; also true where no list is. */
+/** Whether a list that is cached holds it. Where no list is, one may be under way. */
 function isListed(cache: Cache, key: string, parent: string, field: string): boolean {
   const found = cache.inspectFields(parent).filter(({ fieldName }) => fieldName === field);
-  return (
-    found.length === 0 ||
-    found.some(({ arguments: args }) => {
-      const value = cache.resolve(parent, field, args);
-      const nodes = typeof value === 'string' ? cache.resolve(value, 'nodes') : value;
-      return Array.isArray(nodes) && nodes.includes(key);
-    })
-  );
+  return found.some(({ arguments: args }) => {
+    const value = cache.resolve(parent, field, args);
+    const nodes = typeof value === 'string' ? cache.resolve(value, 'nodes') : value;
+    return Array.isArray(nodes) && nodes.includes(key);
+  });
 }

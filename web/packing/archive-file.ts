@@ -1,6 +1,5 @@
 /** Owns whether a file that somebody gives is an archive that can be sent: by its name, its size and its first bytes. */
-import { archiveBytesMax } from './pack.ts';
-import { PackingError } from './plan.ts';
+import { archiveBytesMax, PackingError } from './plan.ts';
 import { isTarHeader } from './tar.ts';
 
 const kinds = [

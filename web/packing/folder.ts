@@ -3,6 +3,7 @@
  * way, one folder at a time, so that what is left out is not even listed where the browser allows that.
  */
 
+import { Pauses } from './pauses.ts';
 import { type FolderNode, isFolder, type TreeNode } from './tree.ts';
 
 /** What was given: one folder or a loose set of files is to be packed, one file may be an archive already. */
@@ -18,7 +19,9 @@ export async function givenByDrop({ items }: DataTransfer): Promise<Given | null
 /** Of a button that chooses files, or with `webkitdirectory` a folder. */
 export async function givenByInput(files: readonly File[]): Promise<Given | null> {
   const top = new Map<string, TreeNode>();
+  const pauses = new Pauses();
   for (const file of files) {
+    await pauses.take();
     const path = (file.webkitRelativePath || file.name).split('/').filter(Boolean);
     place(top, path, file);
   }

@@ -6,14 +6,12 @@
  * 3. An archive that gets too large is given up at once.
  */
 import { Gzip } from 'fflate';
-import { PackingError, type Plan, type PlannedFile, unreadable } from './plan.ts';
+import { archiveBytesMax, PackingError, type Plan, type PlannedFile, unreadable } from './plan.ts';
+import { Pauses } from './pauses.ts';
 import { endOfArchive, headerOf, paddingOf } from './tar.ts';
 
-/** What the server takes. */
-export const archiveBytesMax = 512 * 1024 * 1024;
 const sliceBytes = 64 * 1024;
 const handOverBytes = 8 * 1024 * 1024;
-const workMs = 8;
 const level = 6;
 
 interface PackOptions {
@@ -39,7 +37,7 @@ class Archive {
   #partBytes = 0;
   #packed = new Blob([]);
   #bytes = 0;
-  #workedSince = performance.now();
+  readonly #pauses = new Pauses();
 
   constructor(options: PackOptions) {
     this.#options = options;
@@ -88,9 +86,7 @@ class Archive {
     this.#gzip.push(bytes);
     if (this.#partBytes >= handOverBytes) this.#handOver();
     if (this.#packed.size + this.#partBytes > bytesMax) throw new PackingError(tooLarge(bytesMax));
-    if (performance.now() - this.#workedSince < workMs) return;
-    await breathe();
-    this.#workedSince = performance.now();
+    await this.#pauses.take();
   }
 
   #handOver(): void {
@@ -108,17 +104,4 @@ async function bytesOf(path: string, part: Blob): Promise<Uint8Array> {
   return new Uint8Array(
     await part.arrayBuffer().catch((cause: unknown) => unreadable(path, cause)),
   );
-}
-
-/** Lets the browser paint and take input; a timer would wait longer than needed. */
-function breathe(): Promise<void> {
-  return new Promise((resolve) => {
-    const { port1, port2 } = new MessageChannel();
-    port1.addEventListener('message', () => {
-      port1.close();
-      resolve();
-    });
-    port1.start();
-    port2.postMessage(null);
-  });
 }

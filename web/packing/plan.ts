@@ -1,6 +1,7 @@
 /** Owns what of a folder will be sent: found before anything is packed, so that it can be shown. */
 import { type FolderNode, isFolder, type TreeNode } from './tree.ts';
 import { IgnoreRules } from './ignore-rules.ts';
+import { Pauses } from './pauses.ts';
 
 export interface PlannedFile {
   path: string;
@@ -16,6 +17,8 @@ export interface Plan {
   leftOut: { count: number; first: readonly string[] };
 }
 
+/** What the server takes. */
+export const archiveBytesMax = 512 * 1024 * 1024;
 /** As many as an archive may hold. */
 export const filesMax = 200_000;
 const leftOutShown = 12;
@@ -34,6 +37,7 @@ export async function planOf(folder: FolderNode, options: PlanOptions = {}): Pro
   const files: PlannedFile[] = [];
   const leftOut: string[] = [];
   let count = 0;
+  const pauses = new Pauses();
   const walk = async (inside: FolderNode, at: string, above: IgnoreRules): Promise<void> => {
     signal?.throwIfAborted();
     const nodes = await inside.children().catch((cause: unknown) => unreadable(at, cause));
@@ -53,7 +57,9 @@ export async function planOf(folder: FolderNode, options: PlanOptions = {}): Pro
       );
       if (files.length > filesMax) throw new PackingError(tooMany);
       onFound?.(files.length);
+      await pauses.take();
     }
+    await pauses.take();
     for (const node of wanted) if (isFolder(node)) await walk(node, `${at}${node.name}/`, rules);
   };
   await walk(folder, '', IgnoreRules.none);

@@ -4,16 +4,32 @@ import { Route as RouteAt, Switch, useLocation } from 'wouter';
 import { ButtonLink } from '../ui/button.tsx';
 import { EmptyState, Page, Skeleton } from '../ui/page.tsx';
 import { Boundary, pageLoaded } from './boundary.tsx';
-import { type PageProps, type Route, routes } from './routes.ts';
+import { type PageModule, type PageProps, type Route, routes } from './routes.ts';
 
 const lazyPages = routes.map(({ path, load }) => ({ path, Shown: lazyPage(load) }));
 
 function lazyPage(load: Route['load']): ComponentType<PageProps> {
   return lazy(async () => {
-    const { Page } = await load();
+    const { Page } = await loaded(load);
     pageLoaded();
     return { default: Page };
   });
+}
+
+const againMs = 2_000;
+
+/** While the server is out of reach it is tried again; the frame says so meanwhile. */
+async function loaded(load: Route['load']): Promise<PageModule> {
+  for (;;) {
+    try {
+      return await load();
+    } catch {
+      const isReached = await fetch(location.origin, { method: 'HEAD' }).catch(() => null);
+      // It was out of reach a moment ago, or it is the script that is gone, as `Boundary` then hears.
+      if (isReached !== null) return await load();
+      await new Promise((resolve) => setTimeout(resolve, againMs));
+    }
+  }
 }
 
 export function Pages() {

@@ -1,7 +1,9 @@
 /** Owns the search over everything: pages, apps, databases and actions, by Ctrl-K. Loaded when first used. */
 import { Command } from 'cmdk';
+import { useState } from 'react';
 import { useQuery } from 'urql';
 import { useLocation } from 'wouter';
+import { useAllApps } from '../api/all-apps.ts';
 import { graphql } from '../api/graphql.ts';
 import { Dialog } from '../ui/dialog.tsx';
 import { Icon, type IconName } from '../ui/icon.tsx';
@@ -9,15 +11,24 @@ import { allLinks } from './navigation.tsx';
 import { useSession } from './session.ts';
 import { chooseTheme } from './theme.ts';
 
-const PaletteQuery = graphql(`
-  query Palette {
-    apps(first: 500) {
+const PaletteApps = graphql(`
+  query PaletteApps($after: String) {
+    apps(first: 500, after: $after) {
       nodes {
         id
         name
         slug
       }
+      pageInfo {
+        hasNextPage
+        endCursor
+      }
     }
+  }
+`);
+
+const PaletteDatabases = graphql(`
+  query PaletteDatabases {
     databases {
       id
       name
@@ -25,6 +36,9 @@ const PaletteQuery = graphql(`
     }
   }
 `);
+
+/** Of each kind; who looks for a further one types on. */
+const shownMax = 30;
 
 interface PaletteProps {
   open: boolean;
@@ -44,7 +58,10 @@ const themes = ['light', 'dark', 'system'] as const;
 function Choices({ onChosen }: { onChosen: () => void }) {
   const session = useSession();
   const [, navigate] = useLocation();
-  const [{ data }] = useQuery({ query: PaletteQuery, pause: session.team === null });
+  const [text, setText] = useState('');
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  const found = <One,>(all: readonly One[], textOf: (one: One) => string): One[] =>
+    all.filter((one) => words.every((word) => textOf(one).toLowerCase().includes(word)));
   const go =
     (href: string, outside = false) =>
     () => {
@@ -52,16 +69,72 @@ function Choices({ onChosen }: { onChosen: () => void }) {
       if (outside) location.assign(href);
       else navigate(href);
     };
+  const pages = found(allLinks(session), ({ label, href }) => `${label} ${href}`);
+  const looks = found(themes, (theme) => `theme appearance ${theme}`);
   return (
-    <Command className="palette" label="Search" loop>
-      <Command.Input placeholder="Apps, databases, pages, actions…" autoFocus />
+    // What matches is found here: to have the library look through 1,000 apps takes it a while.
+    <Command className="palette" label="Search" loop shouldFilter={false}>
+      <Command.Input
+        placeholder="Apps, databases, pages, actions…"
+        autoFocus
+        value={text}
+        onValueChange={setText}
+      />
       <Command.List>
         <Command.Empty>Nothing of this name.</Command.Empty>
+        {session.team !== null && <Things found={found} go={go} />}
+        {pages.length > 0 && (
+          <Command.Group heading="Pages">
+            {pages.map(({ href, label, icon, outside }) => (
+              <Choice
+                key={href}
+                value={href}
+                icon={icon}
+                name={label}
+                onSelect={go(href, outside)}
+              />
+            ))}
+          </Command.Group>
+        )}
+        {looks.length > 0 && (
+          <Command.Group heading="Actions">
+            {looks.map((theme) => (
+              <Choice
+                key={theme}
+                value={`appearance ${theme}`}
+                icon={theme === 'dark' ? 'moon' : 'sun'}
+                name={`Appearance: ${theme}`}
+                onSelect={() => {
+                  chooseTheme(theme);
+                  onChosen();
+                }}
+              />
+            ))}
+          </Command.Group>
+        )}
+      </Command.List>
+    </Command>
+  );
+}
+
+interface ThingsProps {
+  found: <One>(all: readonly One[], textOf: (one: One) => string) => One[];
+  go: (href: string) => () => void;
+}
+
+function Things({ found, go }: ThingsProps) {
+  const { apps = [] } = useAllApps(PaletteApps);
+  const [{ data }] = useQuery({ query: PaletteDatabases });
+  const shownApps = found(apps, ({ name, slug }) => `${name} ${slug}`).slice(0, shownMax);
+  const databases = found(data?.databases ?? [], ({ name, engine }) => `${name} ${engine}`);
+  return (
+    <>
+      {shownApps.length > 0 && (
         <Command.Group heading="Apps">
-          {data?.apps.nodes.map(({ id, name, slug }) => (
+          {shownApps.map(({ id, name, slug }) => (
             <Choice
               key={id}
-              value={`${name} ${slug} ${id}`}
+              value={id}
               icon="app"
               name={name}
               kind={slug}
@@ -69,11 +142,13 @@ function Choices({ onChosen }: { onChosen: () => void }) {
             />
           ))}
         </Command.Group>
+      )}
+      {databases.length > 0 && (
         <Command.Group heading="Databases">
-          {data?.databases.map(({ id, name, engine }) => (
+          {databases.slice(0, shownMax).map(({ id, name, engine }) => (
             <Choice
               key={id}
-              value={`${name} ${engine} ${id}`}
+              value={id}
               icon="database"
               name={name}
               kind={engine.toLowerCase()}
@@ -81,33 +156,8 @@ function Choices({ onChosen }: { onChosen: () => void }) {
             />
           ))}
         </Command.Group>
-        <Command.Group heading="Pages">
-          {allLinks(session).map(({ href, label, icon, outside }) => (
-            <Choice
-              key={href}
-              value={`${label} ${href}`}
-              icon={icon}
-              name={label}
-              onSelect={go(href, outside)}
-            />
-          ))}
-        </Command.Group>
-        <Command.Group heading="Actions">
-          {themes.map((theme) => (
-            <Choice
-              key={theme}
-              value={`theme appearance ${theme}`}
-              icon={theme === 'dark' ? 'moon' : 'sun'}
-              name={`Appearance: ${theme}`}
-              onSelect={() => {
-                chooseTheme(theme);
-                onChosen();
-              }}
-            />
-          ))}
-        </Command.Group>
-      </Command.List>
-    </Command>
+      )}
+    </>
   );
 }
 

@@ -4,6 +4,7 @@ import { type Enum, graphql, type ResultOf } from '../api/graphql.ts';
 
 export const SessionQuery = graphql(`
   query Session {
+    position
     me {
       id
       name
@@ -33,6 +34,8 @@ export interface Session {
   /** Null for whoever is in no team. */
   readonly team: Answer['viewerTeam'];
   readonly teams: Answer['myTeams'];
+  /** Read before anything that the pages show. */
+  readonly position: number;
   /** Whether the person holds it in the whole team. Grants on folders come on top, and the API decides. */
   can: (capability: Capability) => boolean;
   /** Acts in another team from now on, in this tab and by default in new ones. */

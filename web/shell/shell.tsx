@@ -18,7 +18,7 @@ import { setConnection, useConnection } from './connection.ts';
 import { Navigation } from './navigation.tsx';
 import { Notices } from './notices.tsx';
 import { Pages } from './pages.tsx';
-import { type Session, SessionContext, SessionQuery } from './session.ts';
+import { type Session, SessionContext, SessionQuery, useSession } from './session.ts';
 
 const Palette = lazy(async () => ({ default: (await import('./palette.tsx')).Palette }));
 
@@ -42,6 +42,7 @@ export function Shell({ onTeam }: { onTeam: () => void }) {
       me: data.me,
       team: data.viewerTeam,
       teams: data.myTeams,
+      position: data.position,
       can: (capability) => held.has(capability),
       switchTeam: async (teamId) => {
         const answer = await switchTo({ teamId });
@@ -92,11 +93,12 @@ const againMs = 10_000;
 function useTeamChanges(): void {
   const client = useClient();
   const { signedOut } = useConnection();
+  const since = useRef(useSession().position).current;
   const [round, setRound] = useState(0);
   useEffect(() => {
     if (signedOut) return undefined;
     let timer: ReturnType<typeof setTimeout> | undefined;
-    const following = client.subscription(TeamChanges, {}).subscribe(({ error }) => {
+    const following = client.subscription(TeamChanges, { since }).subscribe(({ error }) => {
       if (error === undefined) return;
       clearTimeout(timer);
       timer = setTimeout(() => setRound((before) => before + 1), againMs);
@@ -105,7 +107,7 @@ function useTeamChanges(): void {
       clearTimeout(timer);
       following.unsubscribe();
     };
-  }, [client, signedOut, round]);
+  }, [client, since, signedOut, round]);
 }
 
 function Frame() {

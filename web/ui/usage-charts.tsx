@@ -3,6 +3,7 @@ import { type ReactNode, useEffect, useMemo } from 'react';
 import { bytesInWords } from './bytes.ts';
 import { SelectField } from './field.tsx';
 import { MetricsChart } from './metrics-chart.tsx';
+import { whileSeen } from './while-seen.ts';
 
 const spans = [
   { value: '15', label: 'Last 15 minutes' },
@@ -32,12 +33,7 @@ export function SpanField({
 
 /** Asks anew while somebody looks. */
 export function useRenewed(again: (options: { requestPolicy: 'network-only' }) => void): void {
-  useEffect(() => {
-    const timer = setInterval(() => {
-      if (document.visibilityState === 'visible') again({ requestPolicy: 'network-only' });
-    }, everyMs);
-    return () => clearInterval(timer);
-  }, [again]);
+  useEffect(() => whileSeen(everyMs, () => again({ requestPolicy: 'network-only' })), [again]);
 }
 
 interface Sample {

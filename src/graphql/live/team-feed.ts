@@ -113,7 +113,8 @@ export class TeamFeed {
     const owner = actor.slice(actor.indexOf(':') + 1);
     for (const change of changes) {
       this.#granted(change);
-      if ('value' in change) this.#put(change.table, change.value);
+      if (change.table === tables.env.name) this.#variables(change.key);
+      else if ('value' in change) this.#put(change.table, change.value);
       else this.#removed(change.table, change.key, owner);
     }
     return this.#position > before;
@@ -157,6 +158,12 @@ export class TeamFeed {
   #addRights(kind: ThingKind, id: string): void {
     if (kind === 'member') this.#add({ kind: 'rights', of: { userId: id } });
     if (kind === 'role') this.#add({ kind: 'rights', of: { roleId: id } });
+  }
+
+  /** The variables of an app are one thing: their names are not for everybody who sees the app. */
+  #variables(key: Key): void {
+    const id = String(typeof key === 'object' ? key[0] : key);
+    if (this.#nodes.has(id)) this.#add({ kind: 'env', id, nodeId: id });
   }
 
   #granted(change: Change): void {

@@ -1,4 +1,5 @@
 /** Owns which records are things of a team that people follow, and what each is of. */
+import type { Capability } from '../../lib/capabilities.ts';
 import type { Reader } from '../../store/reader-and-journal.ts';
 import { tables } from '../../store/records/tables.ts';
 
@@ -9,6 +10,12 @@ const kinds = {
   apps: 'app',
   databases: 'database',
   deployments: 'deployment',
+  env: 'env',
+  destinations: 'destination',
+  gitConnections: 'gitConnection',
+  gitDeliveries: 'gitDelivery',
+  registries: 'registry',
+  invites: 'invite',
   backupRuns: 'backupRun',
   backupSchedules: 'backupSchedule',
   restoreRuns: 'restoreRun',
@@ -27,6 +34,13 @@ export interface Thing {
   /** The app or database that it is of, or that it is; null for a thing of the team itself. */
   readonly nodeId: string | null;
 }
+
+/** Of things of the team itself: what it takes to hear of them, where not everybody who is in it may. */
+export const needed: Readonly<Partial<Record<ThingKind, Capability>>> = {
+  gitConnection: 'manage_git',
+  registry: 'manage_registries',
+  invite: 'manage_members',
+};
 
 /** What is read of a record, whatever it is. */
 interface Stored {
@@ -52,9 +66,16 @@ export function readThing(table: string, value: unknown): (Thing & { teamId: str
     case 'app':
     case 'database':
       return { kind, id, nodeId: id, teamId };
+    case 'env':
+      // Its key says what it is of: see TeamFeed.
+      return null;
     case 'folder':
     case 'role':
     case 'team':
+    case 'destination':
+    case 'gitConnection':
+    case 'registry':
+    case 'invite':
       return { kind, id, nodeId: null, teamId };
     default:
       return { kind, id, nodeId: appId ?? targetId ?? null, teamId };
@@ -69,6 +90,10 @@ export function* removableThings(reader: Reader, teamId: string): Iterable<[stri
     trash: reader.list(tables.trash, 'team', [teamId], all),
     folders: reader.list(tables.folders, 'team', [teamId], all),
     roles: reader.list(tables.roles, 'team', [teamId], all),
+    destinations: reader.list(tables.destinations, 'team', [teamId], all),
+    gitConnections: reader.list(tables.gitConnections, 'team', [teamId], all),
+    registries: reader.list(tables.registries, 'team', [teamId], all),
+    invites: reader.list(tables.invites, 'team', [teamId], all),
     domains: reader.list(tables.domains, 'claim', [teamId], all),
   };
   for (const [table, records] of Object.entries(lists)) {
@@ -79,6 +104,11 @@ export function* removableThings(reader: Reader, teamId: string): Iterable<[stri
   }
 }
 
+const removable: ReadonlySet<string> = new Set([
+  ...['trash', 'folders', 'roles', 'domains', 'previews'],
+  ...['destinations', 'gitConnections', 'registries', 'invites'],
+]);
+
 export function isRemovable(table: string): boolean {
-  return ['trash', 'folders', 'roles', 'domains', 'previews'].includes(table);
+  return removable.has(table);
 }

@@ -1,8 +1,8 @@
 /**
  * Owns what subscriptions follow: one listener of the journal and one timer for all of them.
  *
- * 1. Nothing is listened to and no timer runs while nobody watches. What changed in a team is kept while somebody
- *    follows it.
+ * 1. No timer runs while nobody watches. What changed in a team is kept while somebody follows it; without that only
+ *    the position of the last change is.
  * 2. Every watcher is woken at least every `checkMs`, so that rights that were lost, or that ran
  *    out, end a subscription within a second.
  */
@@ -36,11 +36,16 @@ export class LiveHub implements LiveSource {
   readonly #feeds = new Map<string, TeamFeed>();
   #queue: QueueWatch | null = null;
   #rightsVersion = 0;
-  #release: (() => void) | null = null;
+  /** Of the last entry that changed a thing of a team, or what somebody sees of it. */
+  #changedAt: number;
+  readonly #unsubscribe: () => void;
+  #stopChecks: (() => void) | null = null;
 
   constructor(options: LiveHubOptions) {
     this.#options = options;
     this.streams = options.streams;
+    this.#changedAt = options.reader.position;
+    this.#unsubscribe = options.journal.subscribe((entry) => this.#tell(entry));
   }
 
   stillValid(principal: Principal): boolean {
@@ -53,13 +58,13 @@ export class LiveHub implements LiveSource {
     // Its own function, so that the same `wake` may be given twice.
     const own: Wake = (changed) => wake(changed);
     watchers.add(own);
-    this.#release ??= this.#listen();
+    this.#stopChecks ??= this.#check();
     return () => {
       watchers.delete(own);
       if (watchers.size === 0 && this.#watchers.get(id) === watchers) {
         this.#watchers.delete(id);
       }
-      if (this.#watchers.size === 0) this.close();
+      if (this.#watchers.size === 0) this.#rest();
     };
   }
 
@@ -80,27 +85,35 @@ export class LiveHub implements LiveSource {
     };
   }
 
-  close(): void {
-    this.#release?.();
-    this.#release = null;
+  changedSince(position: number): boolean {
+    return this.#changedAt > position;
   }
 
-  #listen(): () => void {
-    const unsubscribe = this.#options.journal.subscribe((entry) => this.#tell(entry));
+  close(): void {
+    this.#rest();
+    this.#unsubscribe();
+  }
+
+  #rest(): void {
+    this.#stopChecks?.();
+    this.#stopChecks = null;
+  }
+
+  #check(): () => void {
     const { clock, checkMs = 500 } = this.#options;
-    const stopChecks = every(clock, checkMs, () => {
+    return every(clock, checkMs, () => {
       this.#tellOfQueue();
       for (const watchers of [...this.#watchers.values()]) {
         for (const wake of [...watchers]) wake(false);
       }
     });
-    return () => {
-      stopChecks();
-      unsubscribe();
-    };
   }
 
   #tell(entry: JournalEntry): void {
+    if (entry.changes.some(({ table }) => table === grants || kindOf(table) !== null)) {
+      this.#changedAt = entry.position;
+    }
+    if (this.#watchers.size === 0) return;
     if (entry.changes.some(({ table }) => decisive.has(table))) this.#rightsVersion += 1;
     this.#queue?.note(entry);
     for (const [teamId, feed] of this.#feedsOf(entry)) {
@@ -127,7 +140,7 @@ export class LiveHub implements LiveSource {
   /** The feeds that an entry may be about. What is removed does not say whose it was. */
   #feedsOf({ changes }: JournalEntry): Iterable<[string, TeamFeed]> {
     const things = changes.filter(({ table }) => kindOf(table) ?? table === grants);
-    if (things.some((change) => change.table === grants || !('value' in change))) {
+    if (things.some((change) => isOfAny.has(change.table) || !('value' in change))) {
       return [...this.#feeds];
     }
     const teamIds = things.map(({ table, ...change }) => {
@@ -142,6 +155,8 @@ export class LiveHub implements LiveSource {
 }
 
 const grants = tables.folderGrants.name;
+/** Records that do not say of which team they are. */
+const isOfAny: ReadonlySet<string> = new Set([grants, tables.env.name]);
 
 /** What is seen in a team depends on these, besides where things lie. */
 const decisive: ReadonlySet<string> = new Set(

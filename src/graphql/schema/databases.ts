@@ -3,7 +3,7 @@ import { maskedUrl } from '../../actors/database/settings/address.ts';
 import { databaseActor, type NewDatabase } from '../../actors/database/protocol.ts';
 import { appsReferringTo } from '../../actors/database/settings/references.ts';
 import { teamActor } from '../../actors/team/protocol.ts';
-import { seenNodes } from '../../auth/rights/authorize.ts';
+import { capabilitiesOn, seenNodes } from '../../auth/rights/authorize.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { newId } from '../../lib/ids.ts';
 import { databaseEngines, type DatabaseRecord } from '../../store/records/records.ts';
@@ -21,7 +21,7 @@ import type { GraphContext } from '../context.ts';
 import { ResourcesInput, toPatch } from './app-changes.ts';
 import { ResourcesType } from './app-parts.ts';
 import { AppType } from './apps.ts';
-import { builder, secret } from './builder.ts';
+import { builder, CapabilityType, secret } from './builder.ts';
 import { databaseById, needs } from './needs.ts';
 import { ofRecord } from '../record-fields.ts';
 
@@ -67,6 +67,12 @@ export const DatabaseType = builder.objectRef<Readonly<DatabaseRecord>>('Databas
         const apps = appsReferringTo(read.reader, record);
         return seenNodes(read.reader, principal, record.teamId, apps);
       },
+    }),
+    capabilities: t.field({
+      type: [CapabilityType],
+      description: 'What the caller may do with it: by role, and by grants on its folders.',
+      resolve: (database, _args, { read, principal }) =>
+        capabilitiesOn(read.reader, principal, { kind: 'database', database }),
     }),
     createdAt: t.expose('createdAtMs', { type: 'DateTime' }),
     updatedAt: t.expose('updatedAtMs', { type: 'DateTime' }),

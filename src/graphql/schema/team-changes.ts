@@ -10,11 +10,12 @@ import { instanceTarget } from '../../actors/backup/protocol.ts';
 import { actingTeam, can, type Sight, sightOf } from '../../auth/rights/authorize.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { tables } from '../../store/records/tables.ts';
-import { writeSide } from '../access.ts';
+import { requireSignedIn, writeSide } from '../access.ts';
 import type { GraphContext, TeamView } from '../context.ts';
 import { Bell } from '../live/bell.ts';
 import { type Look, tellOf, type Told } from '../live/look.ts';
 import type { RightsChange, TeamChange, ThingChange } from '../live/team-feed.ts';
+import { needed } from '../live/team-things.ts';
 import { AppType } from './apps.ts';
 import { BackupRunType } from './backups.ts';
 import { builder } from './builder.ts';
@@ -28,7 +29,7 @@ const TeamChangeType = builder.objectRef<Told>('TeamChange').implement({
   fields: (t) => ({
     kind: t.exposeString('kind', {
       description:
-        'app, database, deployment, backupRun, backupSchedule, restoreRun, preview, domain, trash, folder, member, role or team; `ready` once, first: from here on everything is told; `refetch`: what the caller sees may be different altogether. More kinds may come.',
+        'app, env (the variables of an app, by its id), database, deployment, backupRun, backupSchedule, restoreRun, preview, domain, gitDelivery, trash, folder, member, role, team, destination, gitConnection, registry or invite; `ready` once, first: from here on everything is told; `refetch`: what the caller sees may be different altogether. More kinds may come.',
     }),
     id: t.exposeID('id', { description: 'Of ready and refetch: that of the team.' }),
     app: t.expose('app', {
@@ -43,28 +44,55 @@ const TeamChangeType = builder.objectRef<Told>('TeamChange').implement({
   }),
 });
 
+builder.queryField('position', (t) =>
+  t.float({
+    description: 'Grows with what changes on the instance; see `teamChanges(since:)`.',
+    resolve: (_root, _args, context) => {
+      requireSignedIn(context);
+      return context.read.reader.position;
+    },
+  }),
+);
+
 builder.subscriptionField('teamChanges', (t) =>
   t.field({
     type: TeamChangeType,
     description:
-      'What changes in the acting team, as far as the caller sees it: apps, databases and what belongs to them, folders, people. Many changes of one thing may come as one. A caller who connects again fetches again.',
-    subscribe: (_root, _args, context) => follow(context, actingTeam(context.principal)),
+      'What changes in the acting team, as far as the caller sees it: apps, databases and what belongs to them, folders, people. Many changes of one thing may come as one.',
+    args: {
+      since: t.arg.float({
+        description:
+          'A `position` that was read before what the caller has: where anything changed behind it, `refetch` follows `ready`. Without it a caller who connects fetches all of it again.',
+      }),
+    },
+    subscribe: (_root, { since }, context) =>
+      follow(context, actingTeam(context.principal), since ?? null),
     resolve: (told) => told,
   }),
 );
 
-function follow(context: GraphContext, teamId: string): AsyncGenerator<Told, void> {
+function follow(
+  context: GraphContext,
+  teamId: string,
+  since: number | null,
+): AsyncGenerator<Told, void> {
   // A refusal is the answer to the subscription, not its first event.
   sightOf(context.read.reader, context.principal, teamId);
-  return changes(context, teamId);
+  return changes(context, teamId, since);
 }
 
-async function* changes(context: GraphContext, teamId: string): AsyncGenerator<Told, void> {
+async function* changes(
+  context: GraphContext,
+  teamId: string,
+  since: number | null,
+): AsyncGenerator<Told, void> {
   const bell = new Bell(context.call.signal);
   const follower = new Follower(context, teamId, bell.ring);
   try {
     follower.check();
+    const isBehind = since !== null && writeSide(context).live.changedSince(since);
     yield tellOf('ready', teamId);
+    if (isBehind) yield tellOf('refetch', teamId);
     while (!bell.isSilenced()) {
       follower.check();
       const change = follower.next();
@@ -154,6 +182,11 @@ class Follower {
 
   /** Whether the caller sees a thing of the team itself; members and roles everybody does. */
   #seesOwn({ kind, id }: ThingChange): boolean {
+    const need = needed[kind];
+    if (need !== undefined) {
+      const { read, principal } = this.#context;
+      return can(read.reader, principal, need, { kind: 'team', teamId: this.#teamId });
+    }
     if (kind !== 'folder' || this.#sight.whole) return true;
     const folder = this.#context.read.reader.get(tables.folders, id);
     return folder !== undefined && this.#sight.sees(id, null);

@@ -227,6 +227,63 @@ describe('teamChanges', () => {
     await ann.socket.close();
   });
 
+  it('tells who may use them of git connections, registries and invites, and all of destinations', async () => {
+    api.fixture.accounts.addUser('usr_git');
+    api.fixture.accounts.addMember('team_a', 'usr_git', ['manage_git']);
+    const git = await follow('usr_git');
+    const vic = await follow('usr_vic');
+    const ann = await follow('usr_ann');
+    const of = { teamId: 'team_a' };
+    write(
+      put(tables.gitConnections, { ...of, id: 'git_1', hookHash: 'h' } as never),
+      put(tables.registries, { ...of, id: 'reg_1', host: 'a.example' } as never),
+      put(tables.invites, { ...of, id: 'inv_1', hash: 'h', email: 'a', roleId: 'r' } as never),
+      put(tables.destinations, { ...of, id: 'dst_1' } as never),
+    );
+    write(take(tables.gitConnections, 'git_1'), remove(tables.destinations, 'dst_1'));
+    const once = ['gitConnection git_1', 'registry reg_1', 'invite inv_1', 'destination dst_1'];
+    const gone = ['gitConnection git_1', 'destination dst_1'];
+    const told = async (one: typeof ann) => [...new Set(named(await untilMark(one.told)))].sort();
+    assert.deepEqual(await told(ann), [...new Set([...once, ...gone])].sort());
+    assert.deepEqual(await told(git), ['destination dst_1', 'gitConnection git_1']);
+    assert.deepEqual(await told(vic), ['destination dst_1']);
+  });
+
+  it('tells that variables changed by the id of their app, and no name of them', async () => {
+    const { told } = await follow('usr_ann');
+    const foreign = await follow('usr_bob');
+    write(put(tables.env, { id: 'env_1', appId: 'app_1', key: 'SECRET_NAME' } as never));
+    assert.deepEqual(named([await told()]), ['env app_1']);
+    write(remove(tables.env, ['app_1', 'SECRET_NAME']));
+    assert.deepEqual(named([await told()]), ['env app_1']);
+    write(put(tables.apps, appRecord('app_x2', 'team_b')));
+    assert.deepEqual(named([await foreign.told()]), ['app app_x2']);
+    await foreign.socket.close();
+  });
+
+  it('says refetch behind ready where something changed since what the caller has, and only there', async () => {
+    const position = async (): Promise<number> => {
+      const cookie = api.cookie('usr_ann');
+      const answer = await api.post({ query: '{ position }' }, { cookie });
+      return ((await answer.json()) as { data: { position: number } }).data.position;
+    };
+    const since = (at: number) => query.replace('teamChanges', `teamChanges(since: ${at})`);
+    const before = await position();
+    const { told } = await follow('usr_ann', undefined, since(before));
+    write(put(tables.apps, appRecord('app_since', 'team_a')));
+    assert.deepEqual(named([await told()]), ['app app_since']);
+    // As somebody is seen to use a session: of no page.
+    const seen = { sessionId: 'ses_1', userId: 'usr_ann', lastSeenAtMs: 1 };
+    const now = await position();
+    write(put(tables.sightings, seen));
+    assert.notEqual(await position(), now);
+    const late = await follow('usr_ann', undefined, since(before));
+    assert.equal((await late.told()).kind, 'refetch');
+    const newest = await follow('usr_ann', undefined, since(now));
+    write(put(tables.apps, appRecord('app_since', 'team_a')));
+    assert.deepEqual(named([await newest.told()]), ['app app_since']);
+  });
+
   it('is refused without a team and without a sign-in', async () => {
     const socket = await RawGraphqlSocket.start(api.url);
     socket.subscribe('1', query);

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { frameId, linesOf } from '../../../web/pages/log/frames.ts';
 import { HeldLines, heldMax, pageLines } from '../../../web/pages/log/held-lines.ts';
-import { lineParts, plainLine } from '../../../web/pages/log/line-parts.ts';
+import { lineParts, plainLine } from '../../../web/ui/line-parts.ts';
 import { plainText } from '../../../src/protocol/plain-text.ts';
 
 const line = (text: string) => ({ atMs: 1, text });
@@ -80,9 +80,9 @@ describe('the parts of a line', () => {
       parts.map(({ text, look }) => [text, look]),
       [
         ['a', ''],
-        ['b', 'log-ink-1 log-bold'],
-        ['c', 'log-ink-10 log-bold'],
-        ['d', 'log-paper-12'],
+        ['b', 'line-ink-1 line-bold'],
+        ['c', 'line-ink-10 line-bold'],
+        ['d', 'line-paper-12'],
         ['e', ''],
       ],
     );

@@ -15,11 +15,12 @@ interface AppFrameProps {
   id: string;
   /** Of the page, as its tab says; empty for the overview. */
   title?: string;
+  width?: 'normal' | 'full';
   /** Gets the app, once it is known. */
   children: (app: App) => ReactNode;
 }
 
-export function AppFrame({ id, title = '', children }: AppFrameProps) {
+export function AppFrame({ id, title = '', width = 'normal', children }: AppFrameProps) {
   const [{ data, error }, ask] = useQuery({ query: AppHeadQuery, variables: { id } });
   const again = (): void => ask({ requestPolicy: 'network-only' });
   useLiveApp(id);
@@ -27,7 +28,7 @@ export function AppFrame({ id, title = '', children }: AppFrameProps) {
   if (app == null) {
     if (data !== undefined && error === undefined) return <NotFound what="app" />;
     return (
-      <Page title="App">
+      <Page title="App" width={width}>
         {error ? <ErrorNote error={error} retry={again} /> : <Skeleton lines={6} look="rows" />}
       </Page>
     );
@@ -39,6 +40,7 @@ export function AppFrame({ id, title = '', children }: AppFrameProps) {
     <Page
       title={app.name}
       tab={title}
+      width={width}
       beside={<StatusDot status={app.status} />}
       actions={<AppActions app={app} />}
     >

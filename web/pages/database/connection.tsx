@@ -1,17 +1,17 @@
 /** Owns the address of a database: masked, until somebody who may asks for the password. */
 import { useEffect, useState } from 'react';
 import { useMutation } from 'urql';
-import { useSession } from '../../shell/session.ts';
 import { Button } from '../../ui/button.tsx';
 import { CopyButton } from '../../ui/copy-button.tsx';
 import { ErrorNote } from '../../ui/error-note.tsx';
-import { type Database, RevealConnection } from './documents.ts';
+import { type Database, mayOn, RevealConnection } from './documents.ts';
 
 /** What is shown goes by itself, for whoever leaves the page open. */
 const shownMs = 60_000;
 
-export function Connection({ database: { id, connectionStringMasked } }: { database: Database }) {
-  const { can } = useSession();
+export function Connection({ database }: { database: Database }) {
+  const { id, connectionStringMasked } = database;
+  const mayReveal = mayOn(database, 'reveal_secrets');
   const [{ fetching, error }, reveal] = useMutation(RevealConnection);
   const [shown, setShown] = useState<string | null>(null);
   useEffect(() => {
@@ -30,7 +30,7 @@ export function Connection({ database: { id, connectionStringMasked } }: { datab
       <div className="database-connection">
         <code>{shown ?? connectionStringMasked}</code>
         {shown !== null && <CopyButton text={shown} label="Copy the connection string" />}
-        {can('reveal_secrets') && (
+        {mayReveal && (
           <Button
             size="small"
             icon="eye"
@@ -41,7 +41,7 @@ export function Connection({ database: { id, connectionStringMasked } }: { datab
           </Button>
         )}
       </div>
-      {!can('reveal_secrets') && (
+      {!mayReveal && (
         <p className="database-none">
           The password is shown to who holds the right to reveal secrets.
         </p>

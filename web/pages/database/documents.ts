@@ -1,5 +1,6 @@
 /** Owns what the page asks of the API. */
 import { graphql, type ResultOf } from '../../api/graphql.ts';
+import type { Capability } from '../../shell/session.ts';
 
 export const DatabaseQuery = graphql(`
   query Database($id: ID!) {
@@ -13,6 +14,7 @@ export const DatabaseQuery = graphql(`
       connectionStringMasked
       createdAt
       updatedAt
+      capabilities
       resources {
         cpus
         memoryMb
@@ -28,6 +30,10 @@ export const DatabaseQuery = graphql(`
 `);
 
 export type Database = NonNullable<ResultOf<typeof DatabaseQuery>['database']>;
+
+export function mayOn({ capabilities }: Pick<Database, 'capabilities'>, need: Capability): boolean {
+  return capabilities.includes(need);
+}
 
 export const MetricsQuery = graphql(`
   query DatabaseMetrics($id: ID!, $minutes: Int!) {

@@ -1,18 +1,16 @@
 /** Owns starting and stopping. It stops only when that was meant: its apps lose it. */
 import { useState } from 'react';
 import { useMutation } from 'urql';
-import { useSession } from '../../shell/session.ts';
 import { Button } from '../../ui/button.tsx';
 import { ConfirmDialog } from '../../ui/dialog.tsx';
 import { toastError } from '../../ui/toast.tsx';
-import { type Database, SetRunning } from './documents.ts';
+import { type Database, mayOn, SetRunning } from './documents.ts';
 
 export function RunButton({ database }: { database: Database }) {
   const { id, name, status, usedBy } = database;
-  const { can } = useSession();
   const [{ fetching }, set] = useMutation(SetRunning);
   const [asks, setAsks] = useState(false);
-  if (!can('control_databases') || status === 'provisioning') return null;
+  if (!mayOn(database, 'control_databases') || status === 'provisioning') return null;
   const run = async (running: boolean): Promise<void> => {
     const { error } = await set({ id, running });
     if (error) throw error;

@@ -2,18 +2,16 @@
 import { useState } from 'react';
 import { useMutation } from 'urql';
 import { useLocation } from 'wouter';
-import { useSession } from '../../shell/session.ts';
 import { Button } from '../../ui/button.tsx';
 import { CopyButton } from '../../ui/copy-button.tsx';
 import { ConfirmDialog, Dialog } from '../../ui/dialog.tsx';
 import { EmptyState, Section } from '../../ui/page.tsx';
 import { toast } from '../../ui/toast.tsx';
-import { type Database, DeleteDatabase, RotatePassword } from './documents.ts';
+import { type Database, DeleteDatabase, mayOn, RotatePassword } from './documents.ts';
 
 export function SettingsTab({ database }: { database: Database }) {
-  const { can } = useSession();
-  const mayRotate = can('configure_databases');
-  const mayDelete = can('delete_databases');
+  const mayRotate = mayOn(database, 'configure_databases');
+  const mayDelete = mayOn(database, 'delete_databases');
   if (!mayRotate && !mayDelete) {
     return (
       <EmptyState icon="settings" title="You may change nothing here">

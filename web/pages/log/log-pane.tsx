@@ -11,8 +11,8 @@ import {
   useRef,
   useState,
 } from 'react';
+import { LineText } from '../../ui/line-text.tsx';
 import type { Line } from './held-lines.ts';
-import { lineParts } from './line-parts.ts';
 import type { LogModel, Marker } from './log-model.ts';
 import type { Sought } from './ask.ts';
 
@@ -214,15 +214,7 @@ const Row = memo(function Row({ offset, line, stamps, needle, exact, state, onTa
         </button>
       )}
       <span className="log-text" dir="auto">
-        {lineParts(text, needle, exact).map(({ text: part, look, marked }, i) => {
-          if (look === '' && !marked) return part;
-          const Tag = marked ? 'mark' : 'span';
-          return (
-            <Tag key={i} className={look === '' ? undefined : look}>
-              {part}
-            </Tag>
-          );
-        })}
+        <LineText text={text} needle={needle} exact={exact} />
       </span>
       {isCut && (
         <button type="button" className="log-more" onClick={() => setWhole(offset)}>

@@ -2,7 +2,7 @@
 import { type FormEvent, useState } from 'react';
 import { Button, IconButton } from '../../ui/button.tsx';
 import { SearchField } from '../../ui/field.tsx';
-import { lineParts } from './line-parts.ts';
+import { LineText } from '../../ui/line-text.tsx';
 import type { LogSearching } from './use-search.ts';
 
 interface SearchBarProps {
@@ -138,16 +138,11 @@ export function LogMatches({
           <button type="button" className="log-row log-match" onClick={() => onGo(offset)}>
             <span className="log-time">{new Date(at).toLocaleString()}</span>
             <span className="log-text" dir="auto">
-              {lineParts(text.slice(0, shownChars), needle, sought?.caseSensitive).map(
-                ({ text: part, look, marked }, i) => {
-                  const Tag = marked ? 'mark' : 'span';
-                  return (
-                    <Tag key={i} className={look === '' ? undefined : look}>
-                      {part}
-                    </Tag>
-                  );
-                },
-              )}
+              <LineText
+                text={text.slice(0, shownChars)}
+                needle={needle}
+                exact={sought?.caseSensitive === true}
+              />
             </span>
           </button>
         </li>

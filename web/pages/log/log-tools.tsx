@@ -6,7 +6,7 @@ import { SelectField } from '../../ui/field.tsx';
 import { Menu, MenuItem } from '../../ui/menu.tsx';
 import { toast, toastError } from '../../ui/toast.tsx';
 import { type LogSubject, readLog } from './ask.ts';
-import { plainLine } from './line-parts.ts';
+import { plainLine } from '../../ui/line-parts.ts';
 
 export interface Look {
   wraps: boolean;

@@ -1,12 +1,13 @@
-/** The log of an app or a database, on a page of its own. */
+/** The log of an app or a database, as one of its pages. */
 import { useMemo } from 'react';
 import { useQuery } from 'urql';
 import { useLocation } from 'wouter';
 import { graphql, type ResultOf } from '../../api/graphql.ts';
-import { NotFound } from '../../shell/pages.tsx';
 import type { PageProps } from '../../shell/routes.ts';
 import { ErrorNote } from '../../ui/error-note.tsx';
-import { Page as Frame, Skeleton } from '../../ui/page.tsx';
+import { Skeleton } from '../../ui/page.tsx';
+import { AppFrame } from '../app/frame.tsx';
+import { DatabaseFrame } from '../database/frame.tsx';
 import type { Marker } from './log-model.ts';
 import { LogViewer } from './log-viewer.tsx';
 
@@ -14,7 +15,6 @@ const AppLog = graphql(`
   query AppLog($id: ID!) {
     app(id: $id) {
       id
-      name
       containers {
         name
       }
@@ -31,15 +31,6 @@ const AppLog = graphql(`
   }
 `);
 
-const DatabaseLog = graphql(`
-  query DatabaseLog($id: ID!) {
-    database(id: $id) {
-      id
-      name
-    }
-  }
-`);
-
 type LoggedApp = NonNullable<ResultOf<typeof AppLog>['app']>;
 
 export function Page({ params: { id = '' } }: PageProps) {
@@ -48,51 +39,36 @@ export function Page({ params: { id = '' } }: PageProps) {
 }
 
 function OfApp({ id }: { id: string }) {
-  const [{ data, error, fetching }, again] = useQuery({ query: AppLog, variables: { id } });
+  const [{ data, error }, again] = useQuery({ query: AppLog, variables: { id } });
   const app = data?.app;
   const markers = useMemo(() => (app == null ? [] : markersOf(app)), [app]);
-  if (app == null) return <Absent {...{ error, fetching, again }} what="app" />;
+  const ask = (): void => again({ requestPolicy: 'network-only' });
   return (
-    <Frame title="Log" crumbs={[{ href: `/apps/${id}`, label: app.name }]} width="full">
-      <LogViewer
-        appId={id}
-        name={app.name}
-        containers={app.containers.map(({ name }) => name)}
-        markers={markers}
-        onDeployment={() => again({ requestPolicy: 'network-only' })}
-      />
-    </Frame>
+    <AppFrame id={id} title="Log" width="full">
+      {({ name }) =>
+        app != null ? (
+          <LogViewer
+            appId={id}
+            name={name}
+            containers={app.containers.map((container) => container.name)}
+            markers={markers}
+            onDeployment={ask}
+          />
+        ) : error ? (
+          <ErrorNote error={error} retry={ask} />
+        ) : (
+          <Skeleton lines={8} />
+        )
+      }
+    </AppFrame>
   );
 }
 
 function OfDatabase({ id }: { id: string }) {
-  const [{ data, error, fetching }, again] = useQuery({ query: DatabaseLog, variables: { id } });
-  const database = data?.database;
-  if (database == null) return <Absent {...{ error, fetching, again }} what="database" />;
   return (
-    <Frame title="Log" crumbs={[{ href: `/databases/${id}`, label: database.name }]} width="full">
-      <LogViewer databaseId={id} name={database.name} />
-    </Frame>
-  );
-}
-
-interface AbsentProps {
-  what: string;
-  error: unknown;
-  fetching: boolean;
-  again: (options: { requestPolicy: 'network-only' }) => void;
-}
-
-function Absent({ what, error, fetching, again }: AbsentProps) {
-  if (!fetching && error == null) return <NotFound what={what} />;
-  return (
-    <Frame title="Log" width="full">
-      {error == null ? (
-        <Skeleton lines={8} />
-      ) : (
-        <ErrorNote error={error} retry={() => again({ requestPolicy: 'network-only' })} />
-      )}
-    </Frame>
+    <DatabaseFrame id={id} title="Log" width="full">
+      {({ name }) => <LogViewer databaseId={id} name={name} />}
+    </DatabaseFrame>
   );
 }
 

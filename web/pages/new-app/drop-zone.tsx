@@ -5,6 +5,7 @@
 import { type ChangeEvent, useCallback, useEffect, useRef, useState } from 'react';
 import { archiveExtensions } from '../../packing/archive-file.ts';
 import { type Given, givenByDrop, givenByInput } from '../../packing/folder.ts';
+import { archiveBytesMax } from '../../packing/plan.ts';
 import { Button } from '../../ui/button.tsx';
 import { Icon } from '../../ui/icon.tsx';
 import { type Chosen, chosenOf, sizeInWords } from './chosen.ts';
@@ -173,6 +174,12 @@ function ChosenView({ chosen, again }: { chosen: Chosen; again: (() => void) | n
           {sizeInWords(bytes)}
         </p>
         {isFolder && <LeftOut leftOut={chosen.plan.leftOut} />}
+        {isFolder && bytes > archiveBytesMax && (
+          <p className="chosen-large">
+            Packed it may have {String(archiveBytesMax / 2 ** 20)} MiB at most: leave out what the
+            build does not need, for example by a .gitignore.
+          </p>
+        )}
       </div>
       {again !== null && (
         <Button size="small" onClick={again}>

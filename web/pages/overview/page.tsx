@@ -1,6 +1,7 @@
 /** The first page: all apps and databases of the team, by folder, with their state as it is now. */
 import { useDeferredValue, useMemo, useState } from 'react';
 import { useQuery } from 'urql';
+import { useAllApps } from '../../api/all-apps.ts';
 import { ButtonLink } from '../../ui/button.tsx';
 import { ErrorNote } from '../../ui/error-note.tsx';
 import { SearchField, SelectField } from '../../ui/field.tsx';
@@ -8,8 +9,14 @@ import { EmptyState, Page as Frame, Skeleton } from '../../ui/page.tsx';
 import { useSession } from '../../shell/session.ts';
 import { NewFolder } from './new-folder.tsx';
 import { ThingList } from './thing-list.tsx';
-import { type Order, OverviewRest, rowsOf, thingOfApp, thingOfDatabase } from './things.ts';
-import { useApps } from './use-apps.ts';
+import {
+  type Order,
+  OverviewApps,
+  OverviewRest,
+  rowsOf,
+  thingOfApp,
+  thingOfDatabase,
+} from './things.ts';
 
 const orders = [
   { value: 'name', label: 'By name' },
@@ -19,7 +26,7 @@ const orders = [
 
 export function Page() {
   const { team, can } = useSession();
-  const { apps, error, again } = useApps();
+  const { apps, error, again } = useAllApps(OverviewApps);
   const [rest, askRest] = useQuery({ query: OverviewRest });
   const [search, setSearch] = useState('');
   const [order, setOrder] = useState<Order>('name');

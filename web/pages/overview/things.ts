@@ -143,11 +143,11 @@ export function rowsOf(
   folders: readonly Folder[],
   { search, order }: { search: string; order: Order },
 ): Row[] {
-  const words = search.toLowerCase().split(/\s+/).filter(Boolean);
+  const words = search.toLowerCase().split(/\s+/).filter(Boolean).map(hostIn);
   const paths = pathsOf(folders);
   const found = things
     .filter((thing) => {
-      const text = `${thing.name} ${thing.what} ${thing.url ?? ''} ${pathIn(paths, thing)}`;
+      const text = `${thing.name} ${thing.what} ${hostIn(thing.url ?? '')} ${pathIn(paths, thing)}`;
       return words.every((word) => text.toLowerCase().includes(word));
     })
     .sort(orders[order]);
@@ -160,6 +160,11 @@ export function rowsOf(
     if (path === '') return rows;
     return [{ kind: 'folder', id: path, path, count: members.length }, ...rows];
   });
+}
+
+/** Of an address its host: the port is the same for all of them. Of what is no address itself. */
+function hostIn(text: string): string {
+  return /^https?:\/\/([^/:]*)/.exec(text)?.[1] ?? text;
 }
 
 function pathIn(paths: ReadonlyMap<string, string>, { folderId }: Thing): string {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { Principal } from '../../../../src/auth/callers/principal.ts';
-import { capabilities, inOrder } from '../../../../src/lib/capabilities.ts';
+import { type Capability, capabilities, inOrder } from '../../../../src/lib/capabilities.ts';
 import { Executor } from '../../../../src/graphql/execution/executor.ts';
 import { schema } from '../../../../src/graphql/schema/schema.ts';
 import { put } from '../../../../src/store/records/table.ts';
@@ -126,14 +126,17 @@ describe('the last end of an app', () => {
   });
 });
 
-describe('what the caller may do with an app', () => {
+describe('what the caller may do with an app or a database', () => {
   let fixture: GraphqlFixture;
   before(() => {
     fixture = new GraphqlFixture();
   });
   after(() => fixture.close());
 
-  const ask = async (principal: Principal): Promise<unknown> => {
+  const ask = async (
+    principal: Principal,
+    rights = '{ of: app(id: "app_1") { capabilities } }',
+  ): Promise<unknown> => {
     const { limits } = fixture;
     const executor = new Executor({
       schema,
@@ -141,9 +144,8 @@ describe('what the caller may do with an app', () => {
       onInternal: assert.ifError,
       onFault: assert.ifError,
     });
-    const rights = '{ app(id: "app_1") { capabilities } }';
     const { json } = await executor.answer(rights, undefined, {}, fixture.context(principal));
-    return (JSON.parse(json) as { data: { app: { capabilities: unknown } } }).data.app.capabilities;
+    return (JSON.parse(json) as { data: { of: { capabilities: unknown } } }).data.of.capabilities;
   };
 
   it('is all for an owner, and for a token what it was given', async () => {
@@ -153,5 +155,25 @@ describe('what the caller may do with an app', () => {
       capabilities: ['view_logs', 'deploy_apps'],
     });
     assert.deepEqual(await ask(principal), inOrder(['view_logs', 'deploy_apps']));
+  });
+
+  it('counts grants on the folder that a database lies in', async () => {
+    const { accounts } = fixture;
+    const place = { teamId: 'team_a', deletedAtMs: null, uid: 0 };
+    for (const [id, folderId] of [
+      ['db_in', 'fld_1'],
+      ['db_out', null],
+    ] as const) {
+      accounts.store.write([put(tables.databases, { ...place, id, folderId } as never)]);
+    }
+    accounts.addGrant('fld_1', 'usr_vic', ['control_databases', 'reveal_secrets']);
+    const vic = { ...fixture.ann, userId: 'usr_vic' };
+    const outside = await ask(vic, '{ of: database(id: "db_out") { capabilities } }');
+    assert.ok(Array.isArray(outside));
+    assert.ok(!outside.includes('control_databases') && !outside.includes('reveal_secrets'));
+    assert.deepEqual(
+      await ask(vic, '{ of: database(id: "db_in") { capabilities } }'),
+      inOrder([...(outside as Capability[]), 'control_databases', 'reveal_secrets']),
+    );
   });
 });

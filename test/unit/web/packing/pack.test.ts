@@ -7,7 +7,7 @@ import { describe, it } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { archiveKind } from '../../../../web/packing/archive-file.ts';
 import { pack } from '../../../../web/packing/pack.ts';
-import { PackingError, planOf } from '../../../../web/packing/plan.ts';
+import { filesMax, PackingError, planOf } from '../../../../web/packing/plan.ts';
 import type { FolderNode, TreeNode } from '../../../../web/packing/tree.ts';
 import { verdict } from '../../../support/inspect.ts';
 
@@ -105,6 +105,36 @@ describe('planOf', () => {
     assert.deepEqual(paths, ['.gitignore', 'src/a.js', 'src/.gitignore']);
     assert.equal(plan.leftOut.count, 4);
     assert.deepEqual(plan.leftOut.first, ['node_modules/', 'dist/', 'src/b.log', 'src/secret']);
+  });
+
+  it('gives way to the page while it looks through 50,000 files', async () => {
+    const file = new File(['x'], 'f');
+    const inner = Array.from({ length: 500 }, (_, at): TreeNode => {
+      return { name: `f${String(at)}`, file: async () => file };
+    });
+    const folders = Array.from({ length: 100 }, (_, at): TreeNode => {
+      return { name: `d${String(at)}`, children: async () => inner };
+    });
+    let turns = 0;
+    let isDone = false;
+    const turn = (): void => {
+      turns += 1;
+      if (!isDone) setImmediate(turn);
+    };
+    setImmediate(turn);
+    const plan = await planOf({ name: 'shop', children: async () => folders });
+    isDone = true;
+    assert.equal(plan.files.length, 50_000);
+    assert.ok(turns > 3, `${String(turns)} turns`);
+  });
+
+  it('refuses a folder with more files than an archive may hold, before it has read all of it', async () => {
+    let read = 0;
+    const many = Array.from({ length: filesMax * 2 }, (_, at): TreeNode => {
+      return { name: `f${String(at)}`, file: async () => (read++, new File([], 'f')) };
+    });
+    await assert.rejects(planOf({ name: 'shop', children: async () => many }), /more than 200,000/);
+    assert.ok(read < filesMax * 1.1, `${String(read)} read`);
   });
 
   it('names the file that cannot be read', async () => {

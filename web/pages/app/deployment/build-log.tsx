@@ -1,7 +1,8 @@
 /**
  * Owns the log of a deployment as it is written.
  *
- * 1. Lines come by one subscription, from the first one on; nothing is asked for again and again.
+ * 1. Lines come by one subscription, from the first one on; nothing is asked for again and again. Behind a lost
+ *    connection they come from the first one on again: what is there already is passed over.
  * 2. What comes at once is shown at once: the page is drawn once a frame, however many lines come.
  * 3. It stays at its end until somebody scrolls up.
  */
@@ -13,19 +14,20 @@ import { graphql, type ResultOf } from '../../../api/graphql.ts';
 import { Button } from '../../../ui/button.tsx';
 import { CopyButton } from '../../../ui/copy-button.tsx';
 import { ErrorNote } from '../../../ui/error-note.tsx';
-import { plainText } from './plain-text.ts';
+import { lastWritten, plainLine } from '../../../ui/line-parts.ts';
+import { LineText } from '../../../ui/line-text.tsx';
 
 const DeploymentLog = graphql(`
   subscription DeploymentLog($id: ID!) {
     deploymentLog(id: $id) {
-      at
+      offset
       stream
       text
     }
   }
 `);
 
-export type LogLine = ResultOf<typeof DeploymentLog>['deploymentLog'];
+type LogLine = ResultOf<typeof DeploymentLog>['deploymentLog'];
 
 /** What is held; a build that writes more shows its end. */
 const linesMax = 50_000;
@@ -49,6 +51,7 @@ function useLog(id: string): { log: Log; again: () => void } {
   useEffect(() => {
     let lines: LogLine[] = [];
     let dropped = 0;
+    let last = -1;
     let frame = 0;
     let over: Partial<Log> = {};
     const show = (): void => {
@@ -67,7 +70,10 @@ function useLog(id: string): { log: Log; again: () => void } {
     const subscription = source.subscribe(({ data, error, hasNext }) => {
       if (error) over = { error: toApiError(error) };
       else if (!hasNext) over = { isOver: true };
-      else if (data) lines.push(data.deploymentLog);
+      else if (data && data.deploymentLog.offset > last) {
+        last = data.deploymentLog.offset;
+        lines.push(data.deploymentLog);
+      }
       soon();
     });
     return () => {
@@ -94,7 +100,7 @@ export function BuildLog({ id, isUnderWay }: { id: string; isUnderWay: boolean }
           {dropped > 0 && `, the last ${lines.length.toLocaleString('en')} shown`}
         </span>
         <CopyButton
-          text={() => lines.map(({ text }) => plainText(text)).join('\n')}
+          text={() => lines.map(({ text }) => plainLine(lastWritten(text))).join('\n')}
           label="Copy the log"
         />
       </div>
@@ -147,7 +153,9 @@ function Lines({ lines }: { lines: readonly LogLine[] }) {
                 className={`build-log-line build-log-${line.stream}`}
                 style={{ transform: `translateY(${String(start)}px)` }}
               >
-                <bdi>{plainText(line.text)}</bdi>
+                <bdi>
+                  <LineText text={lastWritten(line.text)} />
+                </bdi>
               </div>
             );
           })}

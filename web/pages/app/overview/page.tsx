@@ -5,12 +5,12 @@ import { graphql, type ResultOf, type VariablesOf } from '../../../api/graphql.t
 import type { PageProps } from '../../../shell/routes.ts';
 import { CopyButton } from '../../../ui/copy-button.tsx';
 import { ErrorNote } from '../../../ui/error-note.tsx';
+import { lastWritten, plainLine } from '../../../ui/line-parts.ts';
 import { EmptyState, Facts, Section, Skeleton } from '../../../ui/page.tsx';
 import { RelativeTime } from '../../../ui/relative-time.tsx';
 import { StatusDot } from '../../../ui/status.tsx';
 import { sizeInWords } from '../../new-app/chosen.ts';
 import { type App, mayOn } from '../app-parts.ts';
-import { plainText } from '../deployment/plain-text.ts';
 import { CommitLine, Duration, titleOf, triggerOf } from '../deployment-facts.tsx';
 import { StateCell } from '../deployments/page.tsx';
 import { AppFrame } from '../frame.tsx';
@@ -243,7 +243,7 @@ function LastExit({ exit }: { exit: NonNullable<Shown['lastExit']> }) {
     >
       {lastLines.length > 0 && (
         <pre className="app-last-lines" tabIndex={0} aria-label="Its last lines">
-          {lastLines.map(plainText).join('\n')}
+          {lastLines.map((line) => plainLine(lastWritten(line))).join('\n')}
         </pre>
       )}
     </Section>

@@ -38,11 +38,12 @@ function BuildPart({ settings: { id, build } }: { settings: Settings }) {
     healthPath: build.healthPath ?? '',
     port: build.port?.toString() ?? '',
   };
-  const form = useSettingsForm(id, kept, ({ port, ...values }) => ({
+  const form = useSettingsForm(id, kept, (values, touched): Change => ({
     build: {
-      ...build,
-      ...Object.fromEntries(texts.map(([key]) => [key, textOrNull(values[key])])),
-      port: numberOrNull(port),
+      ...Object.fromEntries(
+        texts.filter(([key]) => touched.has(key)).map(([key]) => [key, textOrNull(values[key])]),
+      ),
+      ...(touched.has('port') && { port: numberOrNull(values.port) }),
     },
   }));
   const { values, set } = form;
@@ -83,12 +84,12 @@ function ResourcesPart({ settings: { id, resources } }: { settings: Settings }) 
     pids: resources.pids?.toString() ?? '',
     replicas: resources.replicas.toString(),
   };
-  const form = useSettingsForm(id, kept, (values): Change => ({
+  const form = useSettingsForm(id, kept, (values, touched): Change => ({
     resources: {
-      cpus: numberOrNull(values.cpus),
-      memoryMb: numberOrNull(values.memoryMb),
-      pids: numberOrNull(values.pids),
-      replicas: Number(values.replicas),
+      ...(touched.has('cpus') && { cpus: numberOrNull(values.cpus) }),
+      ...(touched.has('memoryMb') && { memoryMb: numberOrNull(values.memoryMb) }),
+      ...(touched.has('pids') && { pids: numberOrNull(values.pids) }),
+      ...(touched.has('replicas') && { replicas: Number(values.replicas) }),
     },
   }));
   const { values, set } = form;

@@ -3,6 +3,7 @@ import type { FormEvent, ReactNode } from 'react';
 import type { ApiError } from '../../../api/errors.ts';
 import { Button } from '../../../ui/button.tsx';
 import { ErrorNote } from '../../../ui/error-note.tsx';
+import { Icon } from '../../../ui/icon.tsx';
 import { Section } from '../../../ui/page.tsx';
 
 interface SettingsPartProps {
@@ -10,6 +11,7 @@ interface SettingsPartProps {
   description?: ReactNode;
   form: {
     isDirty: boolean;
+    isContested: boolean;
     busy: boolean;
     error: ApiError | null;
     save: () => Promise<void>;
@@ -21,7 +23,7 @@ interface SettingsPartProps {
 }
 
 export function SettingsPart({ title, description, form, note, children }: SettingsPartProps) {
-  const { isDirty, busy, error, save, reset } = form;
+  const { isDirty, isContested, busy, error, save, reset } = form;
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     void save();
@@ -31,6 +33,14 @@ export function SettingsPart({ title, description, form, note, children }: Setti
       <form className="settings-form" onSubmit={submit}>
         {children}
         {error !== null && <ErrorNote error={error} />}
+        <div role="status">
+          {isContested && (
+            <p className="settings-contested">
+              <Icon name="warning" /> Somebody else has changed this meanwhile: Save puts what you
+              typed in its place, Undo shows it.
+            </p>
+          )}
+        </div>
         <div className="settings-actions">
           <span className="settings-note">{note}</span>
           {isDirty && (

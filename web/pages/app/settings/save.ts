@@ -3,6 +3,7 @@
  *
  * 1. What somebody has typed stays, whatever is fetched meanwhile: only fields that nobody touched follow the app.
  * 2. Saving sends the touched fields alone, so that two people who change different ones do not undo each other.
+ * 3. When somebody else changes a field that is touched here, that is told before it is saved.
  */
 import { useState } from 'react';
 import { useMutation } from 'urql';
@@ -103,6 +104,8 @@ interface SettingsForm<Values> {
   set: <Key extends keyof Values>(key: Key, value: Values[Key]) => void;
   touched: ReadonlySet<keyof Values>;
   isDirty: boolean;
+  /** A field that was touched here has another value meanwhile. */
+  isContested: boolean;
   busy: boolean;
   error: ApiError | null;
   save: () => Promise<void>;
@@ -115,12 +118,13 @@ export function useSettingsForm<Values extends object>(
   kept: Values,
   changeOf: (values: Values, touched: ReadonlySet<keyof Values>) => Change,
 ): SettingsForm<Values> {
-  const [edits, setEdits] = useState<Partial<Values>>({});
+  const [edits, setEdits] = useState<Edits<Values>>({});
   const [{ fetching }, update] = useMutation(UpdateApp);
   const [error, setError] = useState<ApiError | null>(null);
-  const values = { ...kept, ...edits };
   const keys = Object.keys(edits) as (keyof Values)[];
-  const touched = new Set(keys.filter((key) => edits[key] !== kept[key]));
+  const edited = Object.fromEntries(keys.map((key) => [key, edits[key]?.value]));
+  const values = { ...kept, ...(edited as Partial<Values>) };
+  const touched = new Set(keys.filter((key) => values[key] !== kept[key]));
   const save = async (): Promise<void> => {
     setError(null);
     const answer = await update({ id, ...changeOf(values, touched) });
@@ -131,9 +135,15 @@ export function useSettingsForm<Values extends object>(
   };
   return {
     values,
-    set: (key, value) => setEdits((now) => ({ ...now, [key]: value })),
+    set: (key, value) =>
+      setEdits(({ [key]: before, ...others }) => {
+        const rest = others as Edits<Values>;
+        if (value === kept[key]) return rest;
+        return { ...rest, [key]: { value, instead: before?.instead ?? kept[key] } };
+      }),
     touched,
     isDirty: touched.size > 0,
+    isContested: [...touched].some((key) => edits[key]?.instead !== kept[key]),
     busy: fetching,
     error,
     save,
@@ -144,9 +154,14 @@ export function useSettingsForm<Values extends object>(
   };
 }
 
-function without<Values extends object>(edits: Partial<Values>, saved: Values): Partial<Values> {
-  const left = Object.entries(edits).filter(([key, value]) => saved[key as keyof Values] !== value);
-  return Object.fromEntries(left) as Partial<Values>;
+/** What was typed, and what the app had when somebody began to type. */
+type Edits<Values> = { [Key in keyof Values]?: { value: Values[Key]; instead: Values[Key] } };
+
+function without<Values extends object>(edits: Edits<Values>, saved: Values): Edits<Values> {
+  const left = (Object.keys(edits) as (keyof Values)[]).filter(
+    (key) => edits[key]?.value !== saved[key],
+  );
+  return Object.fromEntries(left.map((key) => [key, edits[key]])) as Edits<Values>;
 }
 
 /** Of a field that may be empty: null for nothing. */

@@ -45,6 +45,16 @@ export function plainLine(line: string): string {
     .join('');
 }
 
+/** More of a line than anybody reads makes a browser slow. */
+const writtenMax = 20_000;
+
+/** What a terminal shows of a line that was written over, as progress bars do; the start of a very long one. */
+export function lastWritten(line: string): string {
+  const short = line.length > writtenMax ? `${line.slice(0, writtenMax)}… (cut)` : line;
+  const end = short.replace(/\r+$/, '');
+  return end.slice(end.lastIndexOf('\r') + 1);
+}
+
 function coloured(line: string): LinePart[] {
   const parts: LinePart[] = [];
   let pen = plainPen;
@@ -114,12 +124,12 @@ function nearest(red: number, green: number, blue: number): number {
 function lookOf(pen: Pen): string {
   if (pen === plainPen) return '';
   const names = [
-    pen.colour !== null && `log-ink-${pen.colour}`,
-    pen.paper !== null && `log-paper-${pen.paper}`,
-    pen.bold && 'log-bold',
-    pen.dim && 'log-dim',
-    pen.italic && 'log-italic',
-    pen.underlined && 'log-underlined',
+    pen.colour !== null && `line-ink-${pen.colour}`,
+    pen.paper !== null && `line-paper-${pen.paper}`,
+    pen.bold && 'line-bold',
+    pen.dim && 'line-dim',
+    pen.italic && 'line-italic',
+    pen.underlined && 'line-underlined',
   ];
   return names.filter(Boolean).join(' ');
 }

@@ -1,27 +1,31 @@
 /** Owns reading all apps of the team, page after page; each stays true as the cache changes. */
-import { useEffect, useState } from 'react';
+import type { TypedDocumentNode } from '@urql/core';
+import { useEffect, useMemo, useState } from 'react';
 import { type CombinedError, useClient } from 'urql';
-import type { ResultOf } from '../../api/graphql.ts';
-import { OverviewApps } from './things.ts';
 
-type Apps = ResultOf<typeof OverviewApps>['apps']['nodes'];
+interface AppsAnswer<App> {
+  apps: { nodes: App[]; pageInfo: { hasNextPage: boolean; endCursor: string | null } };
+}
 
-interface AllApps {
+interface AllApps<App> {
   /** Undefined before the first answer. */
-  apps: Apps | undefined;
+  apps: readonly App[] | undefined;
   error: CombinedError | undefined;
   again: () => void;
 }
 
-export function useApps(): AllApps {
+/** `document` asks for the apps behind `$after`; always the same one. */
+export function useAllApps<App>(
+  document: TypedDocumentNode<AppsAnswer<App>, { after?: string | null }>,
+): AllApps<App> {
   const client = useClient();
-  const [pages, setPages] = useState<readonly Apps[]>([]);
+  const [pages, setPages] = useState<readonly (readonly App[])[]>([]);
   const [error, setError] = useState<CombinedError>();
   const [round, setRound] = useState(0);
   useEffect(() => {
     const subscriptions: { unsubscribe(): void }[] = [];
     const open = (at: number, after: string | null): void => {
-      const source = client.query(OverviewApps, { after });
+      const source = client.query(document, { after });
       subscriptions.push(
         source.subscribe(({ data, error }) => {
           setError(error);
@@ -37,7 +41,7 @@ export function useApps(): AllApps {
     return () => {
       for (const subscription of subscriptions) subscription.unsubscribe();
     };
-  }, [client, round]);
-  const apps = pages.length === 0 ? undefined : pages.flat();
+  }, [client, document, round]);
+  const apps = useMemo(() => (pages.length === 0 ? undefined : pages.flat()), [pages]);
   return { apps, error, again: () => setRound((before) => before + 1) };
 }
