@@ -7,7 +7,7 @@ import { execFile } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { needs, programPath } from '../support/programs.ts';
+import { mayNotSkip, needs, programPath } from '../support/programs.ts';
 import { tempDir } from '../support/runner.ts';
 
 const kernel = programPath('linux.uml') ?? 'linux.uml';
@@ -48,8 +48,9 @@ function boot(dir: string): Promise<string> {
   ];
   return new Promise((resolve) => {
     const options = { timeout: bootMs, killSignal: 'SIGKILL', env: { TMPDIR: dir } } as const;
-    const child = execFile(kernel, args, options, (_error, stdout) => {
-      resolve(stdout);
+    const child = execFile(kernel, args, options, (error, stdout, stderr) => {
+      const ended = error === null ? '' : `\n${error.signal ?? String(error.code)}`;
+      resolve(`${stdout}${stderr}${ended}`);
     });
     child.stdin?.end();
   });
@@ -66,6 +67,7 @@ describe('control groups of version 2', { skip }, () => {
     dir = tempDir();
     const said = await boot(dir);
     runs = said.includes(booted);
+    if (!runs && mayNotSkip()) throw new Error(`Cannot boot User Mode Linux: ${said.trim()}`);
     const lines = said.split('\n').filter((line) => line.startsWith('{"what"'));
     seen = new Map(lines.map((line) => JSON.parse(line) as Seen).map((one) => [one.what, one]));
   });

@@ -194,13 +194,12 @@ describe('operations', () => {
     await run(
       'mutation { updateApp(id: "app_2", folderId: "fld_1", edge: { hsts: null }, autoDeploy: false, name: null) { id } }',
     );
-    assert.deepEqual(
-      sent.map(({ message }) => message['patch']),
-      [
-        { folderId: null, build: { startCommand: null, port: 1 } },
-        { folderId: 'fld_1', autoDeploy: false, edge: { hsts: null } },
-      ],
-    );
+    const patches = sent.map(({ to, message }) => [to, message['patch']]);
+    assert.deepEqual(patches, [
+      ['team:team_a', { folderId: null, build: { startCommand: null, port: 1 } }],
+      ['team:team_a', { folderId: 'fld_1', autoDeploy: false, edge: { hsts: null } }],
+      ['edge:srv_local', undefined],
+    ]);
   });
 
   it('redeploy tells who asked: the dashboard, a token, or MCP', async () => {
