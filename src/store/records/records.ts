@@ -4,8 +4,10 @@
  */
 import type { Capability } from '../../lib/capabilities.ts';
 import type { LayerState } from '../../protocol/isolation.ts';
+import type { AgentState } from './agent-records.ts';
 
 export type * from './app-records.ts';
+export type * from './agent-records.ts';
 export * from './backup-records.ts';
 export * from './database-records.ts';
 export type * from './domain-records.ts';
@@ -25,7 +27,10 @@ export interface InstanceRecord {
   referencesKnown?: boolean;
 }
 
-/** A server of a swarm as it was last seen, or this machine, of which the process runtime tells its isolation. */
+/**
+ * A server of a swarm as it was last seen; one that an agent connects from; or this machine, of which the process runtime
+ * tells its isolation.
+ */
 export interface ServerRecord {
   /** `srv_local`, or `srv_` and what its driver calls it. */
   id: string;
@@ -38,6 +43,8 @@ export interface ServerRecord {
   lastSeenAtMs: number | null;
   /** Of the process runtime. */
   isolation?: readonly LayerState[];
+  /** Of a server that somebody added: nothing but removing it ends the record. */
+  agent?: AgentState;
 }
 
 export interface TeamRecord {

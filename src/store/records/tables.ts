@@ -4,7 +4,19 @@ import { table } from './table.ts';
 
 export const tables = {
   instance: table<stored.InstanceRecord>()('instance', (r) => r.id, {}),
-  servers: table<stored.ServerRecord>()('servers', (r) => r.id, {}),
+  servers: table<stored.ServerRecord>()('servers', (r) => r.id, {
+    // By the hash of the token that its agent, or the installer of a takeover, comes with.
+    bootstrap: {
+      keys: (r) => (r.agent?.bootstrap ? [[r.agent.bootstrap.tokenHash]] : []),
+      unique: 'This token exists.',
+    },
+    // Those that somebody added, by name.
+    added: {
+      keys: (r) => (r.agent ? [[r.name]] : []),
+      unique: 'A server with this name exists.',
+    },
+  }),
+  agentAuthority: table<stored.AgentAuthorityRecord>()('agentAuthority', (r) => r.id, {}),
   teams: table<stored.TeamRecord>()('teams', (r) => r.id, {
     slug: { keys: (r) => [[r.slug]], unique: 'A team with this slug exists.' },
   }),
@@ -69,6 +81,8 @@ export const tables = {
     runs: { keys: (r) => (hasRun(r) ? [[r.id]] : []) },
     // Those with domains.
     hosts: { keys: (r) => (r.hosts?.length ? [[r.id]] : []) },
+    // Those on other servers, also in trash.
+    server: { keys: onAnother },
   }),
   databases: table<stored.DatabaseRecord>()('databases', (r) => r.id, {
     uid: { keys: (r) => (r.uid > 0 ? [[r.uid]] : []), unique: 'This uid is taken.' },
@@ -76,6 +90,7 @@ export const tables = {
     folder: { keys: (r) => (r.deletedAtMs === null ? [[r.teamId, r.folderId, r.id]] : []) },
     // Databases of which something runs, or should run.
     runs: { keys: (r) => (databaseRuns(r) ? [[r.id]] : []) },
+    server: { keys: onAnother },
   }),
   domains: table<stored.DomainRecord>()('domains', (r) => r.id, {
     app: { keys: (r) => [[r.appId, r.id]] },
@@ -197,6 +212,11 @@ export const tables = {
     },
   }),
 } as const;
+
+/** Most are on this machine, of which nobody asks what is there. */
+function onAnother({ id, serverId }: { id: string; serverId: string }): string[][] {
+  return serverId === 'srv_local' ? [] : [[serverId, id]];
+}
 
 /** Previews stand with the app that they are of. */
 function isListed({ deletedAtMs, previewOf }: stored.AppRecord): boolean {
