@@ -41,6 +41,11 @@ export interface AgentLink {
    * not sent by the other end, but for a window.
    */
   stream(name: string, head: unknown, lane: Lane, signal?: AbortSignal): Promise<Duplex>;
+  /**
+   * For what is asked over a stream: calls back once when the server gives no sign of life within two seconds from
+   * now. The returned function ends it.
+   */
+  unlessHeard(onSilence: () => void): () => void;
   /** Calls back with every event from now on; the returned function ends it. */
   watch(listener: (event: AgentLinkEvent) => void): () => void;
 }

@@ -35,13 +35,27 @@ export function encodeFrame(value: unknown): Uint8Array {
   return frame;
 }
 
+export interface FrameDecoderOptions {
+  /** Of one frame. Default `frameMaxBytes`, which it cannot go beyond. */
+  maxBytes?: number;
+  /** For frames from another machine; throws FrameError. */
+  decode?: (body: Uint8Array) => unknown;
+}
+
 /** Takes chunks as they arrive and gives back the values that are complete. */
 export class FrameDecoder {
+  readonly #maxBytes: number;
+  readonly #decode: (body: Uint8Array) => unknown;
   readonly #header = Buffer.alloc(headerBytes);
   #headerFilled = 0;
   /** Of the frame that is arriving; null until its header is whole. Its bytes are copied once, to here. */
   #body: Buffer | null = null;
   #bodyFilled = 0;
+
+  constructor({ maxBytes = frameMaxBytes, decode = decodeBody }: FrameDecoderOptions = {}) {
+    this.#maxBytes = Math.min(maxBytes, frameMaxBytes);
+    this.#decode = decode;
+  }
 
   /** Values are never views of `chunk`, which may be written over. */
   push(chunk: Uint8Array): unknown[] {
@@ -50,7 +64,7 @@ export class FrameDecoder {
       at +=
         this.#body === null ? this.#takeHeader(chunk, at) : this.#takeBody(this.#body, chunk, at);
       if (this.#body === null || this.#bodyFilled < this.#body.length) continue;
-      values.push(decodeBody(this.#body));
+      values.push(this.#decode(this.#body));
       this.#body = null;
     }
     return values;
@@ -63,8 +77,8 @@ export class FrameDecoder {
     this.#headerFilled += part.length;
     if (this.#headerFilled === headerBytes) {
       const length = this.#header.readUInt32BE(0);
-      if (length === 0 || length > frameMaxBytes) {
-        throw new FrameError(`length ${String(length)}, allowed 1 to ${String(frameMaxBytes)}`);
+      if (length === 0 || length > this.#maxBytes) {
+        throw new FrameError(`length ${String(length)}, allowed 1 to ${String(this.#maxBytes)}`);
       }
       this.#headerFilled = 0;
       this.#body = Buffer.allocUnsafe(length);
@@ -81,7 +95,7 @@ export class FrameDecoder {
   }
 }
 
-function decodeBody(body: Buffer): unknown {
+function decodeBody(body: Uint8Array): unknown {
   try {
     return decoder.decode(body);
   } catch (error) {

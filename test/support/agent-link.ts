@@ -77,6 +77,13 @@ class Joined implements JoinedLink {
     return near;
   }
 
+  unlessHeard(onSilence: () => void): () => void {
+    const timer = setTimeout(() => {
+      if (this.#up === undefined) onSilence();
+    }, 0);
+    return () => clearTimeout(timer);
+  }
+
   watch(listener: (event: AgentLinkEvent) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);

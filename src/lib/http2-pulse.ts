@@ -1,0 +1,89 @@
+/**
+ * Owns whether the other side of an HTTP/2 connection is still there.
+ *
+ * 1. Every byte of it is a sign of life: an answer may wait behind much else on a slow line.
+ * 2. A side that sends nothing for `silenceMs` is gone; so is one that sends, but does not answer for `answerMs`.
+ * 3. A stall of this process is not taken for silence: time is counted in beats, each of which has the chance to
+ *    take what has come.
+ */
+import type { Http2Session } from 'node:http2';
+
+import { type Clock, every, whenLate } from './clock.ts';
+
+export interface PulseOptions {
+  session: Http2Session;
+  /** How many bytes have come so far. */
+  received: () => number;
+  clock: Clock;
+  /** Once. */
+  onGone: () => void;
+  silenceMs?: number;
+  answerMs?: number;
+}
+
+/** Of `silenceMs`, and of the time of an expectation. */
+const beats = 4;
+
+export class Pulse {
+  readonly #options: PulseOptions;
+  readonly #answerBeats: number;
+  readonly #cancel: () => void;
+  #seen = 0;
+  #silentBeats = 0;
+  /** Since the question that is not answered was sent; null: none is under way. */
+  #unansweredBeats: number | null = null;
+  #isClosed = false;
+
+  constructor(options: PulseOptions) {
+    this.#options = options;
+    const { clock, silenceMs = 8_000, answerMs = 60_000 } = options;
+    const beatMs = silenceMs / beats;
+    this.#answerBeats = Math.ceil(answerMs / beatMs);
+    this.#cancel = every(clock, beatMs, () => whenLate(clock, 0, () => this.#beat()));
+  }
+
+  /** Calls back once when no byte comes within that time. The returned function ends it. */
+  expect(withinMs: number, onSilence: () => void): () => void {
+    const { clock, received } = this.#options;
+    const before = received();
+    this.#ask();
+    let left = beats;
+    const cancel = every(clock, withinMs / beats, () => {
+      if (received() !== before) cancel();
+      else if ((left -= 1) === 0) {
+        cancel();
+        onSilence();
+      }
+    });
+    return cancel;
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#cancel();
+  }
+
+  #beat(): void {
+    if (this.#isClosed) return;
+    const bytes = this.#options.received();
+    this.#silentBeats = bytes === this.#seen ? this.#silentBeats + 1 : 0;
+    this.#seen = bytes;
+    if (this.#unansweredBeats !== null) this.#unansweredBeats += 1;
+    if (this.#silentBeats <= beats && (this.#unansweredBeats ?? 0) < this.#answerBeats) {
+      this.#ask();
+      return;
+    }
+    this.close();
+    this.#options.onGone();
+  }
+
+  #ask(): void {
+    const { session } = this.#options;
+    if (this.#unansweredBeats !== null || session.destroyed || session.closed) return;
+    // False when it cannot be sent: then it is asked again at the next beat.
+    const isSent = session.ping(() => {
+      this.#unansweredBeats = null;
+    });
+    if (isSent) this.#unansweredBeats = 0;
+  }
+}

@@ -1,0 +1,92 @@
+/**
+ * Owns how calls and streams cross the link: HTTP/2 on two connections that the agent dials, with the control plane
+ * as its client.
+ *
+ * - `POST /hello`: the first on each connection, with what both ends are.
+ * - `POST /call/<name>`, and an answer that is `{ ok }` or `{ error }`.
+ * - `POST /stream/<name>` with the head in a header: bytes both ways once it is answered with 200, else `{ error }`.
+ * - `POST /told`: open as long as the connection. The agent sends frames (`ToldFrame`), and hears answers.
+ * - `POST /goodbye`: why it is not let in. The connection ends with it.
+ */
+import type { PlainServiceError } from '../lib/errors.ts';
+import { type Lane } from './agent-link.ts';
+
+/** What the agent asks for as it dials (SNI): by it the lanes are told apart. */
+export const laneHosts: Readonly<Record<Lane, string>> = {
+  control: 'control.gangway.internal',
+  bulk: 'bulk.gangway.internal',
+};
+
+export const agentPaths = {
+  hello: '/hello',
+  goodbye: '/goodbye',
+  told: '/told',
+  call: '/call/',
+  stream: '/stream/',
+} as const;
+
+/** Plain CBOR in base64url. */
+export const headHeader = 'gangway-head';
+
+export interface LaneWindows {
+  /** Of one stream: what its reader may leave unread. */
+  stream: number;
+  /** Of all streams of a connection together. */
+  connection: number;
+}
+
+/**
+ * What may be under way to a side. A round trip of 200 ms leaves each stream of `bulk` 10 MB/s, and all of them
+ * together 40 MB/s; `control` 5 MB/s.
+ */
+export const laneWindows: Readonly<Record<Lane, LaneWindows>> = {
+  control: { stream: 1024 * 1024, connection: 1024 * 1024 },
+  bulk: { stream: 2 * 1024 * 1024, connection: 8 * 1024 * 1024 },
+};
+
+/** Calls and streams of a connection at once. */
+export const underWayMax: Readonly<Record<Lane, number>> = { control: 1000, bulk: 200 };
+
+/** From the control plane. */
+export interface Hello {
+  version: string;
+  serverId: string;
+  /** The agent's own clock may be wrong. */
+  nowMs: number;
+}
+
+export interface HelloAnswer {
+  version: string;
+  /** Made anew by each process of an agent: its two connections have the same. */
+  run: string;
+  /** Of the machine, as it calls itself. */
+  host: string;
+}
+
+/** `revoked`: the certificate is good for nothing any more. The others may pass. */
+export const goodbyeReasons = ['revoked', 'version', 'draining', 'replaced'] as const;
+export type GoodbyeReason = (typeof goodbyeReasons)[number];
+
+export interface Goodbye {
+  reason: GoodbyeReason;
+  /** For people. */
+  sentence: string;
+}
+
+export type CallAnswer = { ok: unknown } | { error: PlainServiceError };
+
+/** From the agent; `n` of a question is answered with a `ToldAnswer`. */
+export interface ToldFrame {
+  name: string;
+  message: unknown;
+  n?: number;
+}
+
+export type ToldAnswer = { re: number } & CallAnswer;
+
+/** Of what an agent tells or asks. */
+export const toldBytesMax = 64 * 1024;
+
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
