@@ -13,6 +13,7 @@ const rows = [
   ['actors'],
   ['agents', 'consoles', 'metrics'],
   ['logs'],
+  ['places'],
   ['acme', 'backups', 'git', 'registries'],
   ['archives', 'drivers'],
   ['store', 'workers'],

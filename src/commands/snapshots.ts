@@ -6,7 +6,7 @@
  *    progress before it.
  */
 import { stat } from 'node:fs/promises';
-import { databaseFiles } from '../actors/database/running/places.ts';
+import { databaseFiles } from '../places/database-folders.ts';
 import { resolveConfig } from '../config.ts';
 import type { Missed } from '../lib/untrusted-files/copy.ts';
 import { depthMax } from '../lib/untrusted-files/folder.ts';

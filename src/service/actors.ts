@@ -1,5 +1,4 @@
 /** Owns the list of actors, and what each of them is given. */
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { accountActorDefinition } from '../actors/account/actor.ts';
 import { activityActorDefinition } from '../actors/activity/actor.ts';
@@ -31,12 +30,12 @@ import type { RestoreDeps } from '../actors/restore/deps.ts';
 import type { ActorRuntime } from '../actors/runtime/runtime.ts';
 import { serversDefinition } from '../actors/server/actor.ts';
 import { teamActorDefinition } from '../actors/team/actor.ts';
-import type { BulkPool } from '../archives/receiving/bulk-pool.ts';
-import { type Config, hostBuildEnv, isDefaultNodeImage } from '../config.ts';
+import type { DepsAt } from '../actors/workload/core.ts';
+import type { WorkloadDeps } from '../actors/workload/deps.ts';
+import { type Config, isDefaultNodeImage } from '../config.ts';
 import type { Driver } from '../drivers/driver.ts';
 import type { AppsRoot } from '../drivers/process/apps-root.ts';
-import { HostPrograms } from '../drivers/process/host-tools.ts';
-import { readStaticServer, toolchainPaths } from '../drivers/process/toolchain.ts';
+import { readStaticServer } from '../drivers/process/toolchain.ts';
 import type { Clock } from '../lib/clock.ts';
 import { GitFetch } from '../git/fetching/fetch.ts';
 import { remoteFlaw } from '../git/fetching/remote-flaw.ts';
@@ -46,7 +45,8 @@ import { webhookKeyPurpose } from '../git/deliveries/webhook-token.ts';
 import type { GuardedFetch } from '../lib/guarded-fetch.ts';
 import type { Logger } from '../lib/log.ts';
 import type { EdgeRoute } from '../protocol/workload.ts';
-import { appUids, databaseUids, gitUids } from '../lib/processes/program-uids.ts';
+import { gitUids } from '../lib/processes/program-uids.ts';
+import type { Place } from '../places/place.ts';
 import type { LiveLogs } from '../logs/live/live-logs.ts';
 import type { Reader } from '../store/reader-and-journal.ts';
 import type { AppRecord } from '../store/records/records.ts';
@@ -69,7 +69,8 @@ export interface ActorParts {
   host: Pick<Driver, 'start' | 'pipe' | 'remove'>;
   streams: LiveLogs;
   secrets: SecretBox;
-  bulk: BulkPool;
+  /** Where what has this server runs. */
+  placeOf: (serverId: string) => Place;
   folders: DataFolders;
   appsRoot: AppsRoot;
   backups: Omit<BackupDeps, 'sourceOf'>;
@@ -77,8 +78,6 @@ export interface ActorParts {
   fetch: GuardedFetch;
   github: GithubConnections;
   dns: DnsLooks;
-  /** Prepares the tools that programs of the machine need. */
-  prepareTools: () => Promise<void>;
 }
 
 export function registerActors(actors: Pick<ActorRuntime, 'register'>, parts: ActorParts): void {
@@ -106,14 +105,12 @@ export function registerActors(actors: Pick<ActorRuntime, 'register'>, parts: Ac
   );
   const panelHost = (): string | null => panel()?.host ?? null;
   actors.register(certificatesDefinition({ ...parts, ...ofApps, panelHost, acme }));
-  const tools = hostPrograms(parts);
-  const { appsRoot } = parts.appsRoot;
-  const sources = { ...parts, tools, appsRoot, uploadsRoot: parts.folders.uploads };
+  const sources = { ...parts, uploadsRoot: parts.folders.uploads };
   const restores = restoreDeps(parts, sources);
   const { deps: git, pushes } = gitParts(parts);
   actors.register(appDefinition(appDeps(parts, restores, git)));
   actors.register(pushDefinition({ ...parts, pushes, pushesRoot: parts.folders.pushes }));
-  actors.register(databaseDefinition(databaseDeps(parts, tools, restores)));
+  actors.register(databaseDefinition(databaseDeps(parts, restores)));
   const webhookKey = parts.secrets.derive(webhookKeyPurpose).toString('hex');
   actors.register(gitDefinition({ ...parts, webhookKey }));
   actors.register(destinationActorDefinition({ ...parts, roots: parts.config }));
@@ -126,35 +123,16 @@ export function registerActors(actors: Pick<ActorRuntime, 'register'>, parts: Ac
   );
 }
 
-/** The folders for programs of the machine. */
-// prettier-ignore
-const programFolders = [
-  '/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin',
-];
 /** More than have ever waited at a time. */
 const queuedMax = 1_000_000;
 
-/** Whether each app and each database runs under a uid of its own. In containers the image decides. */
-function hasOwnUids({ appsRoot, driver }: ActorParts): boolean {
-  return appsRoot.perAppUid && driver.runs === 'host';
-}
-
-function appDeps(parts: ActorParts, restores: RestoreDeps, git: GitDeps): AppDeps {
-  const { config, reader, driver, streams, secrets, clock, logger, bulk, prepareTools } = parts;
-  const { appsRoot } = parts.appsRoot;
-  const tools = toolchainPaths(appsRoot);
+function appDeps(parts: ActorParts, restores: RestoreDeps, git: GitDeps): DepsAt<AppDeps> {
+  const { config, reader, streams, secrets, clock, logger } = parts;
   const hostOf = hostNameOf(config);
-  return {
-    ...{ reader, driver, streams, secrets, clock, logger },
+  const common: Omit<AppDeps, 'place' | 'driver'> = {
+    ...{ reader, streams, secrets, clock, logger },
     restores,
     git,
-    // Every release is extracted before anything of it runs, so the tools are prepared here.
-    extractor: {
-      extract: async (archive, format, into, options) => {
-        await prepareTools();
-        return await bulk.extract(archive, format, into, options);
-      },
-    },
     buildQueue: new BuildQueue({
       concurrency: config.buildConcurrency,
       clock,
@@ -162,15 +140,7 @@ function appDeps(parts: ActorParts, restores: RestoreDeps, git: GitDeps): AppDep
     }),
     options: {
       ...appDefaults,
-      appsRoot,
       uploadsRoot: parts.folders.uploads,
-      uids: hasOwnUids(parts) ? appUids : null,
-      toolchain: {
-        path: [tools.binDir, ...programFolders],
-        node: tools.node,
-        staticServer: tools.staticServer,
-        nodeVersion: process.versions.node,
-      },
       containers: {
         images: {
           node: config.nodeImage,
@@ -181,7 +151,6 @@ function appDeps(parts: ActorParts, restores: RestoreDeps, git: GitDeps): AppDep
         isDefaultNode: isDefaultNodeImage(config),
         staticServer: readStaticServer,
       },
-      buildEnv: hostBuildEnv(),
       hostOf,
       isPanelHost: (host) => host === ownHosts(reader, config).panel,
       urlOf: (app) => urlOf(app, config, reader),
@@ -189,6 +158,21 @@ function appDeps(parts: ActorParts, restores: RestoreDeps, git: GitDeps): AppDep
       healthTimeoutMs: config.healthTimeoutSeconds * 1000,
       drainMs: config.appDrainSeconds * 1000,
     },
+  };
+  return atPlaces(parts.placeOf, common);
+}
+
+/** What actors are given, with the place of a server: the same object for the same place. */
+function atPlaces<D extends WorkloadDeps>(
+  placeOf: ActorParts['placeOf'],
+  common: Omit<D, 'place' | 'driver'>,
+): DepsAt<D> {
+  const known = new WeakMap<Place, D>();
+  return (serverId) => {
+    const place = placeOf(serverId);
+    const deps = known.get(place) ?? ({ ...common, place, driver: place.driver } as D);
+    known.set(place, deps);
+    return deps;
   };
 }
 
@@ -237,41 +221,16 @@ function hostNameOf({ appsDomain }: Pick<Config, 'appsDomain'>): (slug: string) 
   return (slug) => `${slug}.${appsDomain}`;
 }
 
-/** The programs that databases, and their dumps, are run with. */
-function hostPrograms({ appsRoot: root, logger, prepareTools }: ActorParts): HostPrograms {
-  const { appsRoot } = root;
-  /** The node program that every uid may run. */
-  const node = async (): Promise<string> => {
-    await prepareTools();
-    return toolchainPaths(appsRoot).node;
-  };
-  return new HostPrograms({ appsRoot, path: programFolders, node, logger });
-}
-
-function databaseDeps(parts: ActorParts, tools: HostPrograms, restores: RestoreDeps): DatabaseDeps {
-  const { config, reader, driver, streams, secrets, clock, logger } = parts;
-  const { appsRoot } = parts.appsRoot;
-  const own = hasOwnUids(parts);
-  return {
-    ...{ reader, driver, streams, secrets, clock, logger },
+function databaseDeps(parts: ActorParts, restores: RestoreDeps): DepsAt<DatabaseDeps> {
+  const { config, reader, streams, secrets, clock, logger } = parts;
+  return atPlaces<DatabaseDeps>(parts.placeOf, {
+    ...{ reader, streams, secrets, clock, logger },
     engines,
     restores,
     options: {
       ...databaseDefaults,
-      root: appsRoot,
-      uids: own ? databaseUids : null,
-      namedUid: own ? namedUid() : null,
-      tools,
       images: config.databaseImages,
       healthTimeoutMs: config.healthTimeoutSeconds * 1000,
     },
-  };
-}
-
-/** The uid of `nobody`, which most machines have; null where this one has none. */
-function namedUid(): number | null {
-  const accounts = readFileSync('/etc/passwd', 'utf8').split('\n');
-  const line = accounts.find((account) => account.startsWith('nobody:'));
-  const uid = Number(line?.split(':')[2]);
-  return Number.isInteger(uid) && uid > 0 ? uid : null;
+  });
 }

@@ -24,7 +24,7 @@ export interface DockerRuntimeOptions {
   logger: Logger;
 }
 
-export interface Place {
+export interface LocalDrivers {
   /** Runs apps and databases. */
   driver: Driver;
   /** Runs programs of this machine for the service itself, and the edge. */
@@ -34,7 +34,7 @@ export interface Place {
   >;
 }
 
-export async function createDockerRuntime(options: DockerRuntimeOptions): Promise<Place> {
+export async function createDockerRuntime(options: DockerRuntimeOptions): Promise<LocalDrivers> {
   const { config, clock, logger } = options;
   const { dataDir, dockerSocket: socket } = config;
   const instance = await instanceName(dataDir);
@@ -44,7 +44,7 @@ export async function createDockerRuntime(options: DockerRuntimeOptions): Promis
 }
 
 /** Rejects with ConfigError when the daemon answers and manages no swarm. */
-export async function createSwarmRuntime(options: DockerRuntimeOptions): Promise<Place> {
+export async function createSwarmRuntime(options: DockerRuntimeOptions): Promise<LocalDrivers> {
   const { config, clock, logger } = options;
   const { dataDir, dockerSocket: socket } = config;
   const { createSwarmDriver } = await import('../drivers/swarm/swarm-driver.ts');

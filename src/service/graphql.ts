@@ -3,7 +3,7 @@ import type { ConsoleCommands } from '../consoles/commands.ts';
 import type { DnsLooks } from '../actors/domains/dns-looks.ts';
 import type { ListRepositories } from '../actors/git/repository-lists.ts';
 import type { GithubConnects } from '../actors/git/github-connects.ts';
-import { localServerId } from '../actors/workload/deps.ts';
+import { localServerId } from '../places/local-place.ts';
 import type { Accounts } from '../auth/sign-in/accounts.ts';
 import { webhookKeyPurpose } from '../git/deliveries/webhook-token.ts';
 import type { InstanceStatus } from '../graphql/context.ts';

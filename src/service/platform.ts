@@ -33,8 +33,9 @@ import type { Config } from '../config.ts';
 import { registerActors } from './actors.ts';
 import { BackupParts } from './backup-parts.ts';
 import { dnsLooks } from './own-hosts.ts';
-import type { Place } from './docker-runtime.ts';
+import type { LocalDrivers } from './docker-runtime.ts';
 import { edgeSettings } from './edge-settings.ts';
+import { thisPlace } from './places.ts';
 import { type DataFolders, dataFolders } from './data-folders.ts';
 import type { Driver } from '../drivers/driver.ts';
 import { type AppsRoot, prepareAppsRoot } from '../drivers/process/apps-root.ts';
@@ -86,15 +87,15 @@ export async function openPlatform(
     for (const dir of [arrivingUploads, restores, pushes])
       await rm(dir, { recursive: true, force: true });
     const choice = await chooseRuntime({ config, reader: store });
-    const place = await placeOf(choice.runtime, config, secrets, logger);
-    return new Platform({ config, logger, store, secrets, appsRoot, choice, ...place });
+    const drivers = await driversOf(choice.runtime, config, secrets, logger);
+    return new Platform({ config, logger, store, secrets, appsRoot, choice, ...drivers });
   } catch (error) {
     await store.close();
     throw error;
   }
 }
 
-interface Parts extends Place {
+interface Parts extends LocalDrivers {
   config: Config;
   logger: Logger;
   store: Store;
@@ -103,12 +104,12 @@ interface Parts extends Place {
   choice: RuntimeChoice;
 }
 
-async function placeOf(
+async function driversOf(
   runtime: Runtime,
   config: Config,
   secrets: SecretBox,
   logger: Logger,
-): Promise<Place> {
+): Promise<LocalDrivers> {
   const runnerKey = secrets.derive('runner');
   if (runtime === 'docker') {
     const { createDockerRuntime } = await import('./docker-runtime.ts');
@@ -211,19 +212,14 @@ export class Platform {
       ...{ reader: store, logger, secrets, fetch, writing, roots: config },
     });
     this.dns = dnsLooks(store, config, clock);
+    const prepareTools = (): Promise<void> => this.#tools();
+    const { appsRoot, bulk, github, dns, folders } = this;
+    const place = thisPlace({ driver, appsRoot, bulk, prepareTools, logger });
     registerActors(actors, {
       ...{ config, clock, logger, driver, host: parts.host, streams, reader: store },
-      ...{
-        secrets,
-        fetch,
-        github: this.github,
-        dns: this.dns,
-        bulk: this.bulk,
-        folders: this.folders,
-        appsRoot: this.appsRoot,
-      },
+      ...{ secrets, fetch, github, dns, folders, appsRoot },
       backups: this.#backups.deps,
-      prepareTools: () => this.#tools(),
+      placeOf: () => place,
     });
   }
 

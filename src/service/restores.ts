@@ -9,6 +9,8 @@ import { checkInThread, fetchInThread, readInThread } from '../backups/threads/r
 import { ServiceError } from '../lib/errors.ts';
 import { tables } from '../store/records/tables.ts';
 import type { Config } from '../config.ts';
+import type { Driver } from '../drivers/driver.ts';
+import type { AppsRoot } from '../drivers/process/apps-root.ts';
 import type { GuardedFetch } from '../lib/guarded-fetch.ts';
 import type { DataFolders } from './data-folders.ts';
 
@@ -16,10 +18,12 @@ export interface RestorePartsOptions {
   config: Pick<Config, 'dataDir' | 'backupRoots' | 'backupConcurrency'>;
   fetch: GuardedFetch;
   folders: Pick<DataFolders, 'restores'>;
+  driver: Pick<Driver, 'runs'>;
+  appsRoot: Pick<AppsRoot, 'appsRoot'>;
 }
 
 export function restoreDeps(
-  { config, fetch, folders }: RestorePartsOptions,
+  { config, fetch, folders, driver, appsRoot }: RestorePartsOptions,
   sources: SourceParts,
 ): RestoreDeps {
   const { reader, secrets } = sources;
@@ -27,7 +31,7 @@ export function restoreDeps(
     root: folders.restores,
     check: checkInThread,
     // Containers write to a disk of their daemon.
-    room: () => (sources.driver.runs === 'image' ? Infinity : roomAt(sources.appsRoot)),
+    room: () => (driver.runs === 'image' ? Infinity : roomAt(appsRoot.appsRoot)),
     read: readInThread,
     turns: new RunTurns(config.backupConcurrency),
     openPlace: (destinationId) => {

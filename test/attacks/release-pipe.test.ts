@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { Source } from '../../src/actors/app/build/source.ts';
+import { ReleaseFolder } from '../../src/places/release-source.ts';
 import { appFixture } from '../support/app-fixture.ts';
 import { eventually } from '../support/eventually.ts';
 import { temporaryFolder } from '../support/store-fixture.ts';
@@ -84,7 +84,7 @@ describe('a release whose package.json becomes a pipe', () => {
     mkdirSync(release);
     fillHostile({ folder: release, outsideFolder: join(folder, 'outside'), outsideFile, count: 1 });
     const stop = await beginSwapping(t, release);
-    const source = new Source(release);
+    const source = new ReleaseFolder(release);
     for (let round = 0; round < 500; round++) {
       const text = await source.text('file0').catch((error: unknown) => {
         assert.match(String(error), /file0 cannot be read: it is a named pipe\./);

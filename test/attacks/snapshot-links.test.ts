@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, lstatSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { databaseFiles } from '../../src/actors/database/running/places.ts';
+import { databaseFiles } from '../../src/places/database-folders.ts';
 import { handOverTree } from '../../src/lib/untrusted-files/remove.ts';
 import { copyDataDirectory, restoreDataDirectory } from '../../src/store/files/snapshot.ts';
 import { instanceKeyFile, openSecretBox } from '../../src/store/secrets.ts';

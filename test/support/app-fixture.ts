@@ -17,11 +17,13 @@ import { BuildQueue } from '../../src/actors/app/deploying/build-queue.ts';
 import { edgeDefinition } from '../../src/actors/edge/edge-actor.ts';
 import { ActorRuntime } from '../../src/actors/runtime/runtime.ts';
 import type { LogStreams, StreamNotice } from '../../src/logs/live/log-streams.ts';
+import { localPlace, type LocalMachineOptions } from '../../src/places/local-place.ts';
 import { newId } from '../../src/lib/ids.ts';
 import type { AppRecord, DeploymentRecord } from '../../src/store/records/records.ts';
 import type { LogLine, LogName, LogReader, LogSource } from '../../src/logs/files/log.ts';
 import { tables } from '../../src/store/records/tables.ts';
 import { eventually } from './eventually.ts';
+import { testMachine } from './machine.ts';
 import { RestoreStandIns } from './restore-stand-ins.ts';
 import { MemoryStore } from './memory-store.ts';
 import { plainSecrets } from './plain-secrets.ts';
@@ -63,6 +65,8 @@ export interface AppFixture {
 
 export interface FixtureOptions {
   options?: Partial<AppOptions>;
+  /** What is said of the machine. */
+  machine?: Partial<LocalMachineOptions>;
   concurrency?: number;
   check?: AppDeps['check'];
   /** What is fetched by git; `source` says what it holds. */
@@ -169,21 +173,12 @@ export async function appFixture(fixture: FixtureOptions = {}): Promise<AppFixtu
   const alive = setInterval(() => undefined, 1000);
   const options: AppOptions = {
     ...appDefaults,
-    appsRoot: join(root, 'apps'),
     uploadsRoot: join(root, 'uploads'),
-    uids: null,
-    toolchain: {
-      path: ['/usr/bin', '/bin'],
-      node: 'node',
-      staticServer: 's',
-      nodeVersion: '22.1.0',
-    },
     containers: {
       images: { node: 'node:22-slim', python: 'python:3-slim', go: 'golang:1', base: 'alpine:3' },
       isDefaultNode: true,
       staticServer: () => Promise.resolve('// serves files'),
     },
-    buildEnv: {},
     hostOf: (slug) => `${slug}.test`,
     isPanelHost: (host) => host === 'panel.test',
     urlOf: ({ slug }) => `http://${slug}.test`,
@@ -203,16 +198,7 @@ export async function appFixture(fixture: FixtureOptions = {}): Promise<AppFixtu
       endingMs: 200,
       ...(fixture.idleMax !== undefined && { idleMax: fixture.idleMax }),
     });
-    const deps: AppDeps = {
-      reader: store,
-      driver,
-      streams,
-      clock: systemClock,
-      logger,
-      options,
-      restores,
-      buildQueue: new BuildQueue({ concurrency: fixture.concurrency ?? 2, clock: systemClock }),
-      secrets: plainSecrets,
+    const machine = testMachine(join(root, 'apps'), {
       extractor: {
         extract: async (_archive, _format, into, options) => {
           const signal = options?.signal;
@@ -227,6 +213,19 @@ export async function appFixture(fixture: FixtureOptions = {}): Promise<AppFixtu
           return { entries: 1, bytes: 1 };
         },
       },
+      ...fixture.machine,
+    });
+    const deps: AppDeps = {
+      reader: store,
+      driver,
+      place: localPlace(driver, machine),
+      streams,
+      clock: systemClock,
+      logger,
+      options,
+      restores,
+      buildQueue: new BuildQueue({ concurrency: fixture.concurrency ?? 2, clock: systemClock }),
+      secrets: plainSecrets,
       git: {
         fetch: fixture.fetch ?? (() => Promise.reject(new Error('nothing is fetched here'))),
         pushed: () => Promise.reject(new Error('nothing is pushed here')),
@@ -238,7 +237,7 @@ export async function appFixture(fixture: FixtureOptions = {}): Promise<AppFixtu
       },
       check: fixture.check ?? (() => Promise.resolve(null)),
     };
-    runtime.register(appDefinition(deps));
+    runtime.register(appDefinition(() => deps));
     runtime.register(edgeDefinition({ ...deps, hostOf: options.hostOf }));
     runtime.start();
     const watch = new WorkloadWatch({ driver, actors: runtime, reader: store, logger });

@@ -11,6 +11,7 @@ import type { DatabaseEngine } from '../../src/store/records/records.ts';
 import { collected, pieces } from './database-server.ts';
 import { containerSpec, type DockerPlace } from './docker-place.ts';
 import { until } from './driver-specs.ts';
+import { connectToServer } from './machine.ts';
 
 const never = new AbortController().signal;
 
@@ -35,6 +36,7 @@ export class ContainerDatabase {
     this.server = {
       ...{ databaseName, username: 'ann', password: "pa'ss", adminPassword: 'admin-secret' },
       ...{ host: '127.0.0.1', port, ownPort: engines[kind.engine].image.port, socket: null },
+      connect: connectToServer,
       exec: ({ command, env }, signal) => {
         const spec = { command, env, timeoutMs: 30_000, maxBytes: 16_384 };
         return place.driver.exec(this.#id, spec, signal);

@@ -6,37 +6,26 @@ import { join } from 'node:path';
 import { WorkloadWatch } from '../../src/actors/workload/watch.ts';
 import { databaseDefinition } from '../../src/actors/database/database-actor.ts';
 import { databaseDefaults } from '../../src/actors/database/deps.ts';
-import type {
-  Engine,
-  HostTools,
-  Server,
-  Wellness,
-} from '../../src/actors/database/engines/engine.ts';
+import type { Engine, Server, Wellness } from '../../src/actors/database/engines/engine.ts';
 import { engines } from '../../src/actors/database/engines/engines.ts';
 import { databaseActor } from '../../src/actors/database/protocol.ts';
 import type { DatabaseProtocol, NewDatabase } from '../../src/actors/database/protocol.ts';
 import { edgeDefinition } from '../../src/actors/edge/edge-actor.ts';
 import { ActorRuntime } from '../../src/actors/runtime/runtime.ts';
 import { systemClock } from '../../src/lib/clock.ts';
+import { localPlace } from '../../src/places/local-place.ts';
 import { newId } from '../../src/lib/ids.ts';
 import type { DatabaseRecord } from '../../src/store/records/records.ts';
 import { tables } from '../../src/store/records/tables.ts';
 import { RecordedStreams } from './app-fixture.ts';
 import { eventually } from './eventually.ts';
+import { testMachine } from './machine.ts';
 import { RestoreStandIns } from './restore-stand-ins.ts';
 import { MemoryStore } from './memory-store.ts';
 import { plainSecrets } from './plain-secrets.ts';
 import { ScriptedDriver } from './scripted-driver.ts';
 import type { ScriptedImages } from './scripted-images.ts';
 import { recordingLogger } from './silent-logger.ts';
-
-const tools: HostTools = {
-  path: ['/usr/bin', '/bin'],
-  find: () => Promise.resolve(null),
-  ask: () => Promise.resolve(null),
-  ownPostgres: () => Promise.resolve({ bin: '/pg/bin', version: '18.4' }),
-  sqlPrompt: () => Promise.resolve({ node: '/node', program: '/prompt.js' }),
-};
 
 export class DatabaseFixture {
   readonly store = new MemoryStore();
@@ -118,9 +107,11 @@ export class DatabaseFixture {
     const runtime = new ActorRuntime({ store, clock: systemClock, logger, endingMs: 200 });
     const common = { reader: store, restores: this.restores, driver, clock: systemClock, logger };
     runtime.register(edgeDefinition({ ...common, secrets: plainSecrets, hostOf: (slug) => slug }));
+    const place = localPlace(driver, testMachine(this.root));
     runtime.register(
-      databaseDefinition({
+      databaseDefinition(() => ({
         ...common,
+        place,
         streams,
         engines: {
           ...engines,
@@ -130,15 +121,11 @@ export class DatabaseFixture {
         secrets: this.secrets,
         options: {
           ...databaseDefaults,
-          root: this.root,
-          uids: null,
-          namedUid: null,
-          tools,
           images: { REDIS: 'mirror.example/redis:{version}' },
           healthTimeoutMs: this.patienceMs,
           settleTimeoutMs: this.patienceMs,
         },
-      }),
+      })),
     );
     runtime.start();
     const watch = new WorkloadWatch({ driver, actors: runtime, reader: store, logger });

@@ -4,13 +4,14 @@ import { basename, join } from 'node:path';
 
 import { engines } from '../../src/actors/database/engines/engines.ts';
 import { requireHost, type Server } from '../../src/actors/database/engines/engine.ts';
-import { DatabasePlace } from '../../src/actors/database/running/places.ts';
+import { DatabaseFolders } from '../../src/places/database-folders.ts';
 import type { DatabaseTarget } from '../../src/backups/targets.ts';
 import { HostPrograms } from '../../src/drivers/process/host-tools.ts';
 import type { WorkloadSpec } from '../../src/protocol/workload.ts';
 import type { DatabaseEngine } from '../../src/store/records/records.ts';
 import { ended, specOf, until } from './driver-specs.ts';
 import { noLog, processPlace, type ProcessPlace } from './runner.ts';
+import { connectToServer } from './machine.ts';
 
 const isRoot = process.getuid?.() === 0;
 /** A uid with a name, which some programs want; never root, which PostgreSQL refuses. */
@@ -19,7 +20,7 @@ const never = new AbortController().signal;
 
 export interface DatabaseServer {
   target: DatabaseTarget;
-  place: DatabasePlace;
+  place: DatabaseFolders;
   machine: ProcessPlace;
   close(): Promise<void>;
 }
@@ -36,7 +37,7 @@ export async function databaseServer(
   const path = ['/usr/local/bin', '/usr/bin', '/bin', '/usr/local/sbin', '/usr/sbin', '/sbin'];
   const node = (): Promise<string> => Promise.resolve(process.execPath);
   const programs = new HostPrograms({ appsRoot, path, node, logger: noLog });
-  const place = new DatabasePlace(appsRoot, 'db_test', uid);
+  const place = new DatabaseFolders(appsRoot, { id: 'db_test', uid });
   const { host } = { host: requireHost(engines[engine]) };
   const found = await host.find(version, programs);
   const secrets = { password: "pa'ss", adminPassword: 'admin-secret' };
@@ -60,6 +61,7 @@ export async function databaseServer(
     port,
     ownPort: port,
     socket: host.socket(place, port),
+    connect: connectToServer,
     exec: ({ command, env }, signal) =>
       driver.exec(id, { command, env, timeoutMs: 30_000, maxBytes: 16_384 }, signal),
   });

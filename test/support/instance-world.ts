@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { chmod, lchown, mkdir, symlink, truncate, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { databaseFiles } from '../../src/actors/database/running/places.ts';
+import { databaseFiles } from '../../src/places/database-folders.ts';
 import { instanceSource } from '../../src/backups/sources/instance-source.ts';
 import { put } from '../../src/store/records/table.ts';
 import { tables } from '../../src/store/records/tables.ts';

@@ -2,6 +2,7 @@
 import { Restores } from '../restore/restores.ts';
 import type { Actor, ActorContext, ActorDefinition } from '../runtime/actor.ts';
 import { AppCore } from './core.ts';
+import type { DepsAt } from '../workload/core.ts';
 import type { AppDeps } from './deps.ts';
 import { DeploymentQueue } from './deploying/deployments.ts';
 import { DeliveredPushes } from './deploying/delivered-pushes.ts';
@@ -18,12 +19,12 @@ import { variableHandlers } from './settings/variables.ts';
 // The mailbox must hold a storm of hook calls for one app; each call takes microseconds.
 const mailboxMax = 4096;
 
-export function appDefinition(deps: AppDeps): ActorDefinition<AppProtocol> {
-  return { kind: appActor, mailboxMax, activate: (context) => activate(context, deps) };
+export function appDefinition(depsAt: DepsAt<AppDeps>): ActorDefinition<AppProtocol> {
+  return { kind: appActor, mailboxMax, activate: (context) => activate(context, depsAt) };
 }
 
-function activate(context: ActorContext<AppProtocol>, deps: AppDeps): Actor<AppProtocol> {
-  const core = new AppCore(context, deps);
+function activate(context: ActorContext<AppProtocol>, depsAt: DepsAt<AppDeps>): Actor<AppProtocol> {
+  const core = new AppCore(context, depsAt);
   const queue = new DeploymentQueue(core, () => lifecycle.workEnded());
   const previews = new Previews(core);
   const lifecycle = new Lifecycle(core, queue, previews);

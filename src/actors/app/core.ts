@@ -16,11 +16,12 @@ import { edgeActor } from '../edge/edge-actor.ts';
 import { pause } from '../../lib/clock.ts';
 import type { LogName } from '../../logs/files/log.ts';
 import type { ActorContext } from '../runtime/actor.ts';
-import { type Leaver, WorkloadCore } from '../workload/core.ts';
+import type { AppFiles } from '../../places/place.ts';
+import { type DepsAt, type Leaver, WorkloadCore } from '../workload/core.ts';
 import type { AppDeps } from './deps.ts';
-import { AppFolders } from './folders.ts';
 import type { AppProtocol } from './protocol.ts';
 import { containerLog, containerNames, partLog } from './running/containers.ts';
+import { AppUploads } from './uploads.ts';
 
 /** How long the end of an instance waits until the edge has heard of it. */
 const routedMs = 5000;
@@ -43,15 +44,14 @@ export class AppCore extends WorkloadCore<AppRecord, AppProtocol, AppDeps> {
   #upload: Upload | null = null;
   /** Resolves when the edge has heard of the latest change. */
   #routed: Promise<boolean> = Promise.resolve(true);
-  #folders: AppFolders | null = null;
   readonly #open = new Map<string, DeploymentRecord>();
   #lastFinished: DeploymentRecord | null = null;
 
-  constructor(context: ActorContext<AppProtocol>, deps: AppDeps) {
-    super(context, deps, { name: 'app', table: tables.apps });
+  constructor(context: ActorContext<AppProtocol>, depsAt: DepsAt<AppDeps>) {
+    super(context, depsAt, { name: 'app', table: tables.apps });
     // `save` derives the status from the open deployments, so an app with one has one of these statuses.
     if (this.record?.status !== 'queued' && this.record?.status !== 'building') return;
-    for (const deployment of deps.reader.list(tables.deployments, 'open', [this.id])) {
+    for (const deployment of this.deps.reader.list(tables.deployments, 'open', [this.id])) {
       this.#open.set(deployment.id, deployment);
     }
   }
@@ -109,10 +109,13 @@ export class AppCore extends WorkloadCore<AppRecord, AppProtocol, AppDeps> {
     this.#upload = null;
   }
 
-  get folders(): AppFolders {
-    const { appsRoot, uploadsRoot } = this.deps.options;
-    this.#folders ??= new AppFolders({ appsRoot, uploadsRoot, appId: this.id, uid: this.uid });
-    return this.#folders;
+  get uploads(): AppUploads {
+    return new AppUploads(this.deps.options.uploadsRoot, this.id);
+  }
+
+  /** Its files where it runs. Rejects with AGENT_UNREACHABLE. */
+  async files(): Promise<AppFiles> {
+    return (await this.machine()).app({ id: this.id, uid: this.uid });
   }
 
   get env(): Readonly<EnvRecord>[] {
@@ -157,7 +160,6 @@ export class AppCore extends WorkloadCore<AppRecord, AppProtocol, AppDeps> {
 
   override adopt(app: AppRecord | null): void {
     super.adopt(app);
-    this.#folders = null;
     this.#open.clear();
   }
 
@@ -220,16 +222,18 @@ export class AppCore extends WorkloadCore<AppRecord, AppProtocol, AppDeps> {
 
   /** Removes an upload. If this fails, the file goes when the next upload begins. */
   removeUpload(blob: string): void {
-    this.folders.removeUpload(blob).catch((error: unknown) => {
+    this.uploads.remove(blob).catch((error: unknown) => {
       this.deps.logger.warn({ app: this.id, err: error }, 'upload_not_removed');
     });
   }
 
   /** Removes a release. If this fails, the folder goes when the next deployment begins. */
   async removeRelease(name: string): Promise<void> {
-    await this.folders.removeRelease(name).catch((error: unknown) => {
+    try {
+      await (await this.files()).removeRelease(name);
+    } catch (error) {
       this.deps.logger.warn({ app: this.id, err: error }, 'release_not_removed');
-    });
+    }
   }
 
   #remember(deployment: DeploymentRecord): void {

@@ -1,5 +1,4 @@
 /** Owns the dependencies and limits of the app actor. */
-import type { BulkPool } from '../../archives/receiving/bulk-pool.ts';
 import type { GitFetch } from '../../git/fetching/fetch.ts';
 import type { GitRemote } from '../../git/providers/provider.ts';
 import type { AppRecord, DeploymentRecord, PreviewRecord } from '../../store/records/records.ts';
@@ -7,16 +6,6 @@ import type { BuildQueue } from './deploying/build-queue.ts';
 import type { BaseImages } from './build/plan.ts';
 import { type Bounds, trashMs, type WorkloadDeps, type WorkloadOptions } from '../workload/deps.ts';
 import type { Check } from './running/health.ts';
-
-export interface Toolchain {
-  /** Folders that come first in PATH: those of node and npm, then the host's. */
-  path: readonly string[];
-  /** The node program, and the file that serves static releases: `<node> <file> <folder>`. */
-  node: string;
-  staticServer: string;
-  /** Such as `22.23.3`. */
-  nodeVersion: string;
-}
 
 export interface ContainerOptions {
   images: BaseImages;
@@ -27,14 +16,9 @@ export interface ContainerOptions {
 }
 
 export interface AppOptions extends WorkloadOptions, Bounds<typeof appDefaults> {
-  /** `<appsRoot>/<app id>/{releases,data,home}`. Only the app actors write there. */
-  appsRoot: string;
   /** `<uploadsRoot>/<app id>/<blob>`; no app may reach it. */
   uploadsRoot: string;
-  toolchain: Toolchain;
   containers: ContainerOptions;
-  /** Variables for builds only: proxies, certificate files, registries. */
-  buildEnv: Readonly<Record<string, string>>;
   /** The host name that every app has, and the address that people open. */
   hostOf: (slug: string) => string;
   /** Whether the host is that of the panel, which no app may have. */
@@ -71,7 +55,6 @@ export interface GitDeps {
 }
 
 export interface AppDeps extends WorkloadDeps {
-  extractor: Pick<BulkPool, 'extract'>;
   git: GitDeps;
   buildQueue: BuildQueue;
   options: AppOptions;

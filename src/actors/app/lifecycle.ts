@@ -319,7 +319,8 @@ export class Lifecycle {
     }
     await driver.removeVolumesOf(core.id);
     await driver.images?.keep(core.id, new Set());
-    await core.folders.removeAll();
+    await (await core.files()).remove();
+    await core.uploads.removeAll();
     if (core.record?.git != null && core.record.previewOf === undefined) {
       await core.deps.git.forget(core.id);
     }

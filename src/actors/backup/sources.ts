@@ -10,9 +10,10 @@ import { databaseSource } from '../../backups/sources/database-sources.ts';
 import { instanceSource } from '../../backups/sources/instance-source.ts';
 import type { Source } from '../../backups/sources/source.ts';
 import type { AppVolume, DatabaseTarget } from '../../backups/targets.ts';
-import type { Driver } from '../../drivers/driver.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
+import { databaseFiles } from '../../places/database-folders.ts';
+import type { OwnPaths, Place } from '../../places/place.ts';
 import type { Reader } from '../../store/reader-and-journal.ts';
 import type {
   AppRecord,
@@ -21,11 +22,9 @@ import type {
   EnvRecord,
 } from '../../store/records/records.ts';
 import { tables } from '../../store/records/tables.ts';
-import { AppFolders } from '../app/folders.ts';
+import { AppUploads } from '../app/uploads.ts';
 import { valueOf } from '../app/settings/variables.ts';
-import type { HostTools } from '../database/engines/engine.ts';
 import { engines } from '../database/engines/engines.ts';
-import { databaseFiles, DatabasePlace } from '../database/running/places.ts';
 import { loopback } from '../database/settings/address.ts';
 import { openPasswords } from '../database/settings/secrets.ts';
 import type { SecretBox } from '../workload/deps.ts';
@@ -37,9 +36,7 @@ export interface SourceParts {
   reader: Reader;
   logger: Logger;
   secrets: SecretBox;
-  driver: Driver;
-  tools: HostTools;
-  appsRoot: string;
+  placeOf: (serverId: string) => Place;
   uploadsRoot: string;
 }
 
@@ -63,23 +60,24 @@ export async function sourceOf(
     if (app !== undefined) return await sourceOfApp(parts, app, options);
   } else {
     const database = reader.get(tables.databases, targetId);
-    if (database !== undefined) return await databaseSource(databaseTarget(parts, database));
+    if (database !== undefined) return await databaseSource(await databaseTarget(parts, database));
   }
   throw new ServiceError('NOT_FOUND', `No such ${kind}.`);
 }
 
-export function databaseTarget(
-  parts: SourceParts,
+export async function databaseTarget(
+  { placeOf, secrets }: SourceParts,
   record: Readonly<DatabaseRecord>,
-): DatabaseTarget {
-  const { driver, secrets, tools, appsRoot } = parts;
+): Promise<DatabaseTarget> {
+  const { driver, machine } = placeOf(record.serverId);
   const { id, engine, version, databaseName, username, run } = record;
   const { live, port } = run;
   if (live === null || port === null || run.crashing) {
     throw new ServiceError('NOT_RUNNING', 'The database does not run: start it first.');
   }
   const uid = record.uid > 0 ? record.uid : null;
-  const place = new DatabasePlace(appsRoot, id, uid);
+  const { tools, database } = await machine();
+  const place = database({ id, uid });
   const isImage = driver.runs === 'image';
   return {
     ...{ engine, version, databaseName, username, port },
@@ -114,19 +112,20 @@ function notForDumps(): Promise<void> {
 }
 
 async function sourceOfApp(
-  { reader, logger, secrets, driver, appsRoot, uploadsRoot }: SourceParts,
+  { reader, logger, secrets, placeOf, uploadsRoot }: SourceParts,
   app: Readonly<AppRecord>,
   { encrypted }: SourceOptions,
 ): Promise<Source> {
   const { id, uid, upload } = app;
   const own = uid > 0 ? uid : null;
-  const folders = new AppFolders({ appsRoot, uploadsRoot, appId: id, uid: own });
+  const { driver, machine } = placeOf(app.serverId);
+  const files = (await machine()).app({ id, uid: own });
+  const uploads = new AppUploads(uploadsRoot, id);
   const env = reader.list(tables.env, 'app', [id], { limit: Infinity });
   const told = env.map((one) => ({ ...one, value: toldValue(secrets, one, encrypted) }));
   const target = {
-    volumes:
-      driver.runs === 'image' ? await readVolumes(driver, app) : await volumesOf(folders, own),
-    upload: upload && { filename: upload.filename, path: folders.upload(upload.blob) },
+    volumes: driver.runs === 'image' ? await readVolumes(driver, app) : await volumesOf(files, own),
+    upload: upload && { filename: upload.filename, path: uploads.file(upload.blob) },
     settings: JSON.parse(writeAppJson(app, told).toString()) as unknown,
   };
   return appSource(target, (count) =>
@@ -144,7 +143,7 @@ function toldValue(
 }
 
 /** An app that was never deployed has none. */
-async function volumesOf({ root, data }: AppFolders, uid: number | null): Promise<AppVolume[]> {
+async function volumesOf({ root, data }: OwnPaths, uid: number | null): Promise<AppVolume[]> {
   const isThere = await stat(data).then(
     (found) => found.isDirectory(),
     () => false,

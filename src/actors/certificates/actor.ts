@@ -23,7 +23,7 @@ import { appsCertificateId, panelCertificateId } from '../edge/apps-certificate.
 import { certificateKeyContext } from '../edge/edge-certificates.ts';
 import { edgeActor } from '../edge/edge-actor.ts';
 import type { Actor, ActorContext, ActorDefinition } from '../runtime/actor.ts';
-import { localServerId } from '../workload/deps.ts';
+import { localServerId } from '../../places/local-place.ts';
 import { type AcmeSettings, Authority, type AuthorityParts } from './authority.ts';
 import { certificatesKind, type CertificatesProtocol } from './protocol.ts';
 import { dueInMs, outageMs, refusedMs, renewAtMs, restMs } from './timing.ts';

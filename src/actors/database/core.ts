@@ -4,19 +4,19 @@ import type { DatabaseRecord, DatabaseStatus } from '../../store/records/records
 import { tables } from '../../store/records/tables.ts';
 import type { LogName } from '../../logs/files/log.ts';
 import type { ActorContext } from '../runtime/actor.ts';
-import { type Leaver, WorkloadCore } from '../workload/core.ts';
+import type { DatabaseFiles } from '../../places/place.ts';
+import { type DepsAt, type Leaver, WorkloadCore } from '../workload/core.ts';
 import type { DatabaseDeps } from './deps.ts';
 import type { Engine } from './engines/engine.ts';
 import type { DatabaseProtocol } from './protocol.ts';
-import { DatabasePlace } from './running/places.ts';
 import { openPasswords, type Passwords } from './settings/secrets.ts';
 
 export class DatabaseCore extends WorkloadCore<DatabaseRecord, DatabaseProtocol, DatabaseDeps> {
   #start: AbortController | null = null;
   #beside: string | null = null;
 
-  constructor(context: ActorContext<DatabaseProtocol>, deps: DatabaseDeps) {
-    super(context, deps, { name: 'database', table: tables.databases });
+  constructor(context: ActorContext<DatabaseProtocol>, depsAt: DepsAt<DatabaseDeps>) {
+    super(context, depsAt, { name: 'database', table: tables.databases });
   }
 
   get engine(): Engine {
@@ -24,8 +24,9 @@ export class DatabaseCore extends WorkloadCore<DatabaseRecord, DatabaseProtocol,
     return this.deps.engines[this.record.engine];
   }
 
-  get place(): DatabasePlace {
-    return new DatabasePlace(this.deps.options.root, this.id, this.uid);
+  /** Its files where it runs. Rejects with AGENT_UNREACHABLE. */
+  async files(): Promise<DatabaseFiles> {
+    return (await this.machine()).database({ id: this.id, uid: this.uid });
   }
 
   get passwords(): Passwords {

@@ -1,6 +1,7 @@
 /** Owns the `database` actor: one table of handlers, from the files beside this one. */
 import { Restores } from '../restore/restores.ts';
 import type { Actor, ActorContext, ActorDefinition } from '../runtime/actor.ts';
+import type { DepsAt } from '../workload/core.ts';
 import { DatabaseCore } from './core.ts';
 import type { DatabaseDeps } from './deps.ts';
 import { Lifecycle } from './lifecycle.ts';
@@ -8,15 +9,17 @@ import { databaseActor, type DatabaseProtocol } from './protocol.ts';
 import { passwordHandlers } from './settings/passwords.ts';
 import { LiveServer } from './running/live-server.ts';
 
-export function databaseDefinition(deps: DatabaseDeps): ActorDefinition<DatabaseProtocol> {
-  return { kind: databaseActor, activate: (context) => activate(context, deps) };
+export function databaseDefinition(
+  depsAt: DepsAt<DatabaseDeps>,
+): ActorDefinition<DatabaseProtocol> {
+  return { kind: databaseActor, activate: (context) => activate(context, depsAt) };
 }
 
 function activate(
   context: ActorContext<DatabaseProtocol>,
-  deps: DatabaseDeps,
+  depsAt: DepsAt<DatabaseDeps>,
 ): Actor<DatabaseProtocol> {
-  const core = new DatabaseCore(context, deps);
+  const core = new DatabaseCore(context, depsAt);
   const lifecycle = new Lifecycle(core);
   const liveServer = new LiveServer(core, () => lifecycle.ensureRunning());
   const restores = new Restores(core, lifecycle.restoreHost);

@@ -1,14 +1,9 @@
 /** Owns the dependencies and limits of the database actor. */
 import type { DatabaseEngine } from '../../store/records/records.ts';
 import { type Bounds, trashMs, type WorkloadDeps, type WorkloadOptions } from '../workload/deps.ts';
-import type { Engine, HostTools } from './engines/engine.ts';
+import type { Engine } from './engines/engine.ts';
 
 export interface DatabaseOptions extends WorkloadOptions, Bounds<typeof databaseDefaults> {
-  /** `<root>/<database id>/…`; the folders of apps are there as well, each by its id. */
-  root: string;
-  /** A uid that has a name on this machine; null: that of this process. */
-  namedUid: number | null;
-  tools: HostTools;
   /** Replaces an engine's own images; `{version}` stands for the version. */
   images: Readonly<Partial<Record<DatabaseEngine, string>>>;
 }

@@ -171,7 +171,7 @@ export class Lifecycle {
       const { live } = core.require().run;
       // Restored files may know an earlier password.
       if (live !== null) {
-        await core.engine.setPassword(serverOf(core, live), core.passwords.password, stop);
+        await core.engine.setPassword(await serverOf(core, live), core.passwords.password, stop);
       }
     } finally {
       await core.context.report(() => core.endStart());
@@ -189,7 +189,7 @@ export class Lifecycle {
       await driver.removeVolumesOf(core.id);
       await driver.images?.keep(core.id, new Set());
     }
-    await core.place.remove();
+    await (await core.files()).remove();
     await streams.drop(`db:${core.id}`);
     return [];
   }

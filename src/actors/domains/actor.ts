@@ -23,7 +23,7 @@ import type { Actor, ActorContext, ActorDefinition } from '../runtime/actor.ts';
 import { certificatesActor } from '../certificates/protocol.ts';
 import { certificateKeyContext } from '../edge/edge-certificates.ts';
 import { edgeActor } from '../edge/edge-actor.ts';
-import { localServerId } from '../workload/deps.ts';
+import { localServerId } from '../../places/local-place.ts';
 import { certified, uncertified } from './certifying.ts';
 import { checkCertificate } from './own-certificate.ts';
 import { uploadedOf, withCertificate } from './uploaded-certificates.ts';

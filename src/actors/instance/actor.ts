@@ -10,7 +10,7 @@ import { tables } from '../../store/records/tables.ts';
 import { certificatesActor } from '../certificates/protocol.ts';
 import { edgeActor } from '../edge/edge-actor.ts';
 import { type ActorContext, type ActorDefinition, actorKind } from '../runtime/actor.ts';
-import { localServerId } from '../workload/deps.ts';
+import { localServerId } from '../../places/local-place.ts';
 
 /** An absent field stays unchanged. */
 export interface InstancePatch {

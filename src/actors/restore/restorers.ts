@@ -11,13 +11,12 @@ import { recoverVolumes } from '../../backups/restores/volume-swap.ts';
 import type { OwnFolder, OwnVolumes } from '../../backups/targets.ts';
 import { removeInThread } from '../../backups/threads/tree-thread.ts';
 import { ServiceError } from '../../lib/errors.ts';
+import type { AppFiles, OwnPaths } from '../../places/place.ts';
 import type { AppRecord, DatabaseRecord } from '../../store/records/records.ts';
 import { tables } from '../../store/records/tables.ts';
-import { AppFolders } from '../app/folders.ts';
 import { databaseTarget, type SourceParts } from '../backup/sources.ts';
 import { requireHost } from '../database/engines/engine.ts';
 import { engines } from '../database/engines/engines.ts';
-import { DatabasePlace } from '../database/running/places.ts';
 import { ownVolumes } from '../workload/volumes.ts';
 
 /** Beside the folders of an app, on their file system. */
@@ -31,7 +30,7 @@ export async function restorerOf(parts: SourceParts, of: RestoreOf): Promise<Res
   const volumes = await volumesOf(parts, record, of);
   const beside = volumes === null ? null : control.beside;
   const server = await serverProgram(parts, record);
-  const target = { ...databaseTarget(parts, record), control, volumes, beside, server };
+  const target = { ...(await databaseTarget(parts, record)), control, volumes, beside, server };
   const { source: kind, form: ending } = artifact;
   return databaseRestorer(target, { kind, ending, isOwn, bytes });
 }
@@ -45,16 +44,17 @@ export async function recover(
   if (of.kind === 'app') {
     const app = appOf(parts, of);
     const volumes = await volumesOf(parts, app, of);
-    if (volumes === null) await recoverFolder(of, folderOfApp(parts, app));
+    const files = await filesOf(parts, app);
+    if (volumes === null) await recoverFolder(of, folderOf(files, app));
     else await recoverVolumes(volumes, of);
-    await removeInThread(join(foldersOf(parts, app).root, stagingName));
+    await removeInThread(join(files.root, stagingName));
     return of.isReplaced ? 'restored' : 'previous';
   }
   const database = databaseOf(parts, of);
   const volumes = await volumesOf(parts, database, of);
   const isPutBack =
     volumes === null
-      ? await recoverFolder(of, folderOfDatabase(parts, database))
+      ? await recoverFolder(of, await folderOfDatabase(parts, database))
       : await recoverVolumes(volumes, of);
   if (isPutBack) return 'previous';
   const { control, isReplaced } = of;
@@ -62,7 +62,7 @@ export async function recover(
     ...{ engine: database.engine, isReplaced, signal },
     target: async () => {
       await control.start();
-      return { ...databaseTarget(parts, databaseOf(parts, of)), control };
+      return { ...(await databaseTarget(parts, databaseOf(parts, of))), control };
     },
   });
 }
@@ -93,22 +93,29 @@ function databaseOf(
   return database;
 }
 
-function folderOfDatabase(
-  { appsRoot }: SourceParts,
-  { id, uid: recorded }: Readonly<DatabaseRecord>,
+async function folderOfDatabase(
+  { placeOf }: SourceParts,
+  record: Readonly<DatabaseRecord>,
+): Promise<OwnFolder> {
+  const { id, serverId } = record;
+  const machine = await placeOf(serverId).machine();
+  return folderOf(machine.database({ id, uid: uidOf(record) }), record);
+}
+
+async function filesOf({ placeOf }: SourceParts, app: Readonly<AppRecord>): Promise<AppFiles> {
+  const { id, serverId } = app;
+  return (await placeOf(serverId).machine()).app({ id, uid: uidOf(app) });
+}
+
+function folderOf(
+  { root, data }: OwnPaths,
+  owner: Readonly<AppRecord | DatabaseRecord>,
 ): OwnFolder {
-  const uid = recorded > 0 ? recorded : null;
-  const { root, data } = new DatabasePlace(appsRoot, id, uid);
-  return { root, data: basename(data), uid };
+  return { root, data: basename(data), uid: uidOf(owner) };
 }
 
-function foldersOf({ appsRoot, uploadsRoot }: SourceParts, { id, uid }: Readonly<AppRecord>) {
-  return new AppFolders({ appsRoot, uploadsRoot, appId: id, uid: uid > 0 ? uid : null });
-}
-
-function folderOfApp(parts: SourceParts, app: Readonly<AppRecord>): OwnFolder {
-  const { root, data } = foldersOf(parts, app);
-  return { root, data: basename(data), uid: app.uid > 0 ? app.uid : null };
+function uidOf({ uid }: Readonly<AppRecord | DatabaseRecord>): number | null {
+  return uid > 0 ? uid : null;
 }
 
 async function restorerOfApp(
@@ -119,29 +126,32 @@ async function restorerOfApp(
   const { control, keepUpload: received } = of;
   const volumes = await volumesOf(parts, app, of);
   if (volumes !== null) return appVolumesRestorer({ volumes, control, received });
-  const folders = foldersOf(parts, app);
-  const folder = folderOfApp(parts, app);
+  const files = await filesOf(parts, app);
+  const folder = folderOf(files, app);
   // An app that was never deployed has none yet.
-  if (!(await isThere(folders.data))) await folders.ensure();
-  const staging = join(folders.root, stagingName);
+  if (!(await isThere(files.data))) await files.ensure();
+  const staging = join(files.root, stagingName);
   return appRestorer({ volumes: [{ name: folder.data, folder }], staging, control, received });
 }
 
 /** A restore ends the server and starts it again: ENGINE_NOT_AVAILABLE when its program is gone. */
 async function serverProgram(
-  { driver, tools }: SourceParts,
-  { engine, version }: Readonly<DatabaseRecord>,
+  { placeOf }: SourceParts,
+  { engine, version, serverId }: Readonly<DatabaseRecord>,
 ): Promise<string | null> {
+  const { driver, machine } = placeOf(serverId);
   if (driver.runs === 'image') return null;
+  const { tools } = await machine();
   return (await requireHost(engines[engine]).again(version, tools)).program;
 }
 
 /** Null on a driver that runs programs of the machine. */
 async function volumesOf(
-  { driver }: SourceParts,
+  { placeOf }: SourceParts,
   owner: Readonly<AppRecord | DatabaseRecord>,
   { control, restoreId = '' }: { control: RestoreOf['control']; restoreId?: string },
 ): Promise<OwnVolumes | null> {
+  const { driver } = placeOf(owner.serverId);
   if (driver.runs !== 'image') return null;
   return await ownVolumes(driver, owner, { restoreId, use: control.useVolumes });
 }

@@ -13,7 +13,7 @@ import type { Reader } from '../../store/reader-and-journal.ts';
 import type { ServerRecord } from '../../store/records/records.ts';
 import { put, remove } from '../../store/records/table.ts';
 import { tables } from '../../store/records/tables.ts';
-import { localServerId } from '../workload/deps.ts';
+import { localServerId } from '../../places/local-place.ts';
 import { type ActorDefinition, actorKind } from '../runtime/actor.ts';
 
 export type ServersProtocol = {

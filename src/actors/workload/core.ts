@@ -10,6 +10,8 @@ import { ServiceError } from '../../lib/errors.ts';
 import type { LogName } from '../../logs/files/log.ts';
 import { type Change, insert, put, type Table } from '../../store/records/table.ts';
 import type { Resources, WorkloadSpec } from '../../protocol/workload.ts';
+import { localServerId } from '../../places/local-place.ts';
+import type { Machine } from '../../places/place.ts';
 import type { ActorContext, Protocol } from '../runtime/actor.ts';
 import type { WorkloadDeps } from './deps.ts';
 import { freeUid } from './free-uid.ts';
@@ -18,6 +20,7 @@ import { WorkloadCare, type WayOut } from './workload-care.ts';
 export interface WorkloadRecord {
   id: string;
   teamId: string;
+  serverId: string;
   name: string;
   folderId: string | null;
   status: string;
@@ -27,6 +30,9 @@ export interface WorkloadRecord {
   updatedAtMs: number;
   deletedAtMs: number | null;
 }
+
+/** What an actor is given, with the place of this server. */
+export type DepsAt<D> = (serverId: string) => D;
 
 export interface WorkloadKind<R> {
   name: 'app' | 'database';
@@ -49,21 +55,39 @@ export abstract class WorkloadCore<
   D extends WorkloadDeps,
 > {
   readonly context: ActorContext<P>;
-  readonly deps: D;
+  readonly #depsAt: DepsAt<D>;
   readonly id: string;
   readonly kind: WorkloadKind<R>;
   readonly care: WorkloadCare;
   #record: R | null;
+  #serverId: string;
   #durable: Promise<void> = Promise.resolve();
   #isHeld = false;
 
-  constructor(context: ActorContext<P>, deps: D, kind: WorkloadKind<R>) {
+  constructor(context: ActorContext<P>, depsAt: DepsAt<D>, kind: WorkloadKind<R>) {
     this.context = context;
-    this.deps = deps;
+    this.#depsAt = depsAt;
     this.id = context.ref.id;
     this.kind = kind;
-    this.#record = deps.reader.get(kind.table, this.id) ?? null;
+    const here = depsAt(localServerId);
+    this.#record = here.reader.get(kind.table, this.id) ?? null;
+    this.#serverId = this.#record?.serverId ?? localServerId;
     this.care = new WorkloadCare(this);
+  }
+
+  /** With the place that it is at. */
+  get deps(): D {
+    return this.#depsAt(this.#serverId);
+  }
+
+  /** The machine that it is on. Rejects with AGENT_UNREACHABLE. */
+  machine(): Promise<Machine> {
+    return this.deps.place.machine();
+  }
+
+  /** Says where it is to be, before it has a record. */
+  goTo(serverId: string): void {
+    if (this.#record === null) this.#serverId = serverId;
   }
 
   protected abstract statusOf(record: R): R['status'];
@@ -116,11 +140,12 @@ export abstract class WorkloadCore<
    * places to leave to others that are made at the same time. CONFLICT when the record exists.
    */
   async create(recordFor: (past: number) => R, changes: readonly Change[] = []): Promise<R> {
-    const { reader, options } = this.deps;
-    const { table } = this.kind;
+    const { reader } = this.deps;
+    const { table, name } = this.kind;
+    const { uids } = await this.machine();
     for (let attempt = 1; ; attempt++) {
       const past = placesPast(this.id, attempt);
-      const uid = await freeUid(reader, table, options.uids, past);
+      const uid = await freeUid(reader, table, uids?.[name] ?? null, past);
       const record = { ...recordFor(past), uid };
       try {
         await this.context.commit([insert(table, record), ...changes]);
@@ -138,6 +163,7 @@ export abstract class WorkloadCore<
     const changed = { ...this.#record, ...patch, updatedAtMs: this.deps.clock.now() };
     const record = { ...changed, status: this.statusOf(changed) };
     this.#record = record;
+    this.#serverId = record.serverId;
     this.#durable = this.context.commit([put(this.kind.table, record), ...changes]);
     return record;
   }
@@ -185,6 +211,7 @@ export abstract class WorkloadCore<
   /** Takes a record that was just committed as the state. */
   adopt(record: R | null): void {
     this.#record = record;
+    if (record !== null) this.#serverId = record.serverId;
   }
 
   #notFound(): ServiceError {

@@ -9,7 +9,7 @@ import { randomInt } from 'node:crypto';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Reader } from '../../store/reader-and-journal.ts';
 import type { Table } from '../../store/records/table.ts';
-import type { UidRange } from './deps.ts';
+import type { UidRange } from '../../places/place.ts';
 
 const lookStep = 500;
 const highestFirst = { reverse: true, limit: 1 } as const;

@@ -11,7 +11,8 @@ import { edgeActor } from '../edge/edge-actor.ts';
 import type { Actors } from '../runtime/actor.ts';
 import { appActor } from '../app/protocol.ts';
 import { databaseActor } from '../database/protocol.ts';
-import { localServerId, type WorkloadDeps } from './deps.ts';
+import { localServerId } from '../../places/local-place.ts';
+import type { WorkloadDeps } from './deps.ts';
 
 export interface WorkloadWatchOptions extends Pick<WorkloadDeps, 'driver' | 'reader' | 'logger'> {
   actors: Actors;

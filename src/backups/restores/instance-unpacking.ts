@@ -30,7 +30,7 @@ const newFile = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
 const isRoot = process.getuid?.() === 0;
 const pathBytesMax = 4_000;
 const describedMaxBytes = 64 * 1024;
-/** What belongs to an app or a database, as `actors/app/folders.ts` and `actors/database/running/places.ts` say. */
+/** What belongs to an app or a database, as `places/app-folders.ts` and `places/database-folders.ts` say. */
 const theirs = /^apps\/[^/]+\/(?:releases\/[^/]+|data[^/]*|home|tmp|run)(?=\/|$)/;
 const programs = 'apps/programs/';
 const ownUid = process.getuid?.() ?? 0;

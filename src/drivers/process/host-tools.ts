@@ -26,6 +26,7 @@ export interface HostToolsOptions {
 const run = promisify(execFile);
 const askTimeoutMs = 10_000;
 const answerMaxBytes = 16 * 1024;
+const packagesFolder = '/usr/lib/postgresql';
 const require = createRequire(import.meta.url);
 
 export class HostPrograms {
@@ -58,6 +59,12 @@ export class HostPrograms {
       ({ stdout }) => stdout,
       () => null,
     );
+  }
+
+  async packagedPostgres(): Promise<string[]> {
+    const majors = await fs.readdir(packagesFolder).catch(() => []);
+    const known = majors.filter((name) => /^\d+$/.test(name));
+    return known.map((major) => path.join(packagesFolder, major, 'bin'));
   }
 
   async ownPostgres(): Promise<{ bin: string; version: string } | null> {

@@ -87,13 +87,18 @@ async function bucketOf(t: TestContext, store: MemoryStore): Promise<BucketServe
 
 const never = new AbortController().signal;
 
+const hostAt = (appsRoot: string, runs: 'host' | 'image' = 'host') => ({
+  driver: { runs },
+  appsRoot: { appsRoot },
+});
+
 /** Of restores to this folder, by programs of the machine or in containers. */
 function roomOf(appsRoot: string, runs: 'host' | 'image'): number {
   const config = { dataDir: appsRoot, backupRoots: [], backupConcurrency: 1 };
   const policy = new AddressPolicy({ privateNetworks: [], ownPorts: () => [] });
   const fetch = new GuardedFetch({ policy });
-  const sources = { appsRoot, driver: { runs } };
-  return restoreDeps({ config, fetch, folders: { restores: appsRoot } }, sources as never).room();
+  const given = { config, fetch, folders: { restores: appsRoot }, ...hostAt(appsRoot, runs) };
+  return restoreDeps(given, {} as never).room();
 }
 
 describe('what restores are made with', () => {
@@ -118,7 +123,12 @@ describe('a stored backup that is restored', () => {
     });
     const config = { dataDir, backupRoots: [], backupConcurrency: 1 };
     const policy = new AddressPolicy({ privateNetworks: [], ownPorts: () => [] });
-    const given = { config, fetch: new GuardedFetch({ policy }), folders: { restores: dataDir } };
+    const given = {
+      config,
+      fetch: new GuardedFetch({ policy }),
+      folders: { restores: dataDir },
+      ...hostAt(dataDir),
+    };
     const deps = restoreDeps(given, { reader: store, secrets: plainSecrets } as never);
     const sha256 = createHash('sha256').update(bytes).digest('hex');
     const artifact = { key: 'stored', sizeBytes: bytes.length, sha256 };
@@ -191,7 +201,12 @@ describe('what backups are made with', () => {
     assert.deepEqual(bucket.names(), ['dst_bucket/new']);
     await verify(artifact, { key: 'new', signal, progress: nothing });
     const config = { dataDir, backupRoots: [], backupConcurrency: 1 };
-    const given = { config, fetch: loopbackFetch, folders: { restores: dataDir } };
+    const given = {
+      config,
+      fetch: loopbackFetch,
+      folders: { restores: dataDir },
+      ...hostAt(dataDir),
+    };
     const restores = restoreDeps(given, { reader: store, secrets: plainSecrets } as never);
     const path = join(dataDir, 'fetched');
     const { fetch } = restores.openPlace('dst_bucket');

@@ -25,7 +25,7 @@ import { buildImageOf, generateDockerfile, nodeImageOf, ownFolder, staticServerN
 import type { BuildPlan } from './plan.ts';
 import { WorkFailed } from '../../workload/work-failed.ts';
 import { loginsFor, loginsOf, pinned } from './registry-logins.ts';
-import { Source } from './source.ts';
+import type { AppFiles, ReleaseSource } from '../../../places/place.ts';
 import { unpack } from './unpack.ts';
 import { type BuildWork, tookTooLong } from './work.ts';
 
@@ -46,11 +46,13 @@ export async function buildImage(work: BuildWork, images: Images): Promise<Relea
 
 async function buildUpload(work: BuildWork, images: Images): Promise<ReleasePlan> {
   const { core, app, deployment, say } = work;
-  const contextDir = await unpack(work, null);
-  const source = new Source(contextDir);
+  const files = await core.files();
+  await unpack(work, files, true);
+  const contextDir = files.release(deployment.id);
+  const source = files.source(deployment.id);
   const path = await ownDockerfile(source, app.build);
   const recipe = await (path === null
-    ? generatedRecipe(work, source)
+    ? generatedRecipe(work, files)
     : ownRecipe(work, source, path));
   say(`Found ${recipe.found}.`);
   for (const note of recipe.notes) say(note);
@@ -132,7 +134,7 @@ export async function inTime<T>(
   }
 }
 
-async function ownDockerfile(source: Source, config: BuildConfig): Promise<string | null> {
+async function ownDockerfile(source: ReleaseSource, config: BuildConfig): Promise<string | null> {
   const { dockerfile, buildCommand, outputDir } = config;
   if (dockerfile !== null) {
     if (await source.hasFile(...dockerfile.split('/'))) return dockerfile;
@@ -142,12 +144,12 @@ async function ownDockerfile(source: Source, config: BuildConfig): Promise<strin
   return (await source.hasFile('Dockerfile')) ? 'Dockerfile' : null;
 }
 
-async function ownRecipe(work: BuildWork, source: Source, path: string): Promise<Recipe> {
+async function ownRecipe(work: BuildWork, source: ReleaseSource, path: string): Promise<Recipe> {
   const { core, app } = work;
-  const { options } = core.deps;
+  const { buildEnv } = await core.machine();
   const text = await source.text(...path.split('/'));
   if (text === null) throw new WorkFailed(`${path} is larger than 1 MiB.`);
-  const { proxies, mirrors } = hostArgs(options.buildEnv);
+  const { proxies, mirrors } = hostArgs(buildEnv);
   const variables = openVariables(core.deps, app);
   const declared = declaredArgs(text);
   const given = Object.entries({ ...mirrors, ...variables });
@@ -163,15 +165,17 @@ async function ownRecipe(work: BuildWork, source: Source, path: string): Promise
   };
 }
 
-async function generatedRecipe(work: BuildWork, source: Source): Promise<Recipe> {
-  const { core, app } = work;
+async function generatedRecipe(work: BuildWork, files: AppFiles): Promise<Recipe> {
+  const { core, app, deployment } = work;
   const { options } = core.deps;
+  const source = files.source(deployment.id);
+  const { buildEnv } = await core.machine();
   const { containers } = options;
   const plan = await detectBuild(source, app.build, null);
   const { isDefaultNode } = containers;
   const node = nodeImageOf(containers.images.node, isDefaultNode, app.build.nodeVersion);
   const images = { ...containers.images, node: node.image };
-  const { proxies, mirrors } = hostArgs(options.buildEnv);
+  const { proxies, mirrors } = hostArgs(buildEnv);
   const { shown, hidden } = variablesOf(work);
   const dockerfile = await generateDockerfile({
     source,
@@ -181,7 +185,7 @@ async function generatedRecipe(work: BuildWork, source: Source): Promise<Recipe>
     installArgs: Object.keys(mirrors),
     buildArgs: Object.keys(shown),
   });
-  await dressContext(work, source, plan);
+  await dressContext(work, files.release(deployment.id), plan);
   const notes = [...plan.notes];
   if (node.note !== null) notes.push(node.note);
   notes.push(`Building it in ${buildImageOf(plan, images)}.`);
@@ -213,7 +217,7 @@ function variablesOf({ core, app }: BuildWork): {
 }
 
 /** Removes what the image makes for itself, and adds the files of ours that it needs. */
-async function dressContext(work: BuildWork, { folder }: Source, plan: BuildPlan): Promise<void> {
+async function dressContext(work: BuildWork, folder: string, plan: BuildPlan): Promise<void> {
   const own = join(folder, ownFolder);
   const made = plan.installs === 0 ? [] : [plan.language === 'python' ? '.venv' : 'node_modules'];
   for (const name of [ownFolder, ...made]) {

@@ -5,6 +5,7 @@
  * does not run again: its output continues in the log and its exit code counts.
  */
 import type { Exit, WorkloadSpec } from '../../../protocol/workload.ts';
+import type { AppFiles, Machine } from '../../../places/place.ts';
 import type { ReleasePlan } from '../../../store/records/records.ts';
 import { reach } from '../../workload/reach.ts';
 import { openVariables } from '../settings/variables.ts';
@@ -13,8 +14,8 @@ import { detectBuild, settlePlan } from './detect.ts';
 import { buildEnvironment, failedStepFile, jobCommand } from './environment.ts';
 import { buildImage } from './build-image.ts';
 import { buildStack } from './build-stack.ts';
-import { Source } from './source.ts';
 import { unpack } from './unpack.ts';
+import type { BuildTools } from './plan.ts';
 import { type BuildWork, tookTooLong } from './work.ts';
 import { WorkFailed } from '../../workload/work-failed.ts';
 import { pause } from '../../../lib/clock.ts';
@@ -39,17 +40,19 @@ export async function buildRelease(work: BuildWork): Promise<ReleasePlan> {
   if (found !== undefined && buildJob !== null) await finishJob(work, buildJob);
   else plan = await buildAnew(work);
   if (plan === null) throw new Error('Cannot settle a build without a plan');
-  const source = new Source(core.folders.release(deployment.id));
-  return settlePlan(source, plan, app.build);
+  const made = plan;
+  return reach(clock, signal, async () =>
+    settlePlan((await core.files()).source(deployment.id), made, app.build),
+  );
 }
 
 async function buildAnew(work: BuildWork): Promise<ReleasePlan> {
   const { core, app, deployment, signal, say } = work;
-  const { driver, clock, options } = core.deps;
-  const folder = await unpack(work, core.uid);
-  await core.folders.handOver(deployment.id);
-  const tools = options.toolchain;
-  const plan = await detectBuild(new Source(folder), app.build, tools);
+  const { driver, clock } = core.deps;
+  const machine = await core.machine();
+  const files = await core.files();
+  await unpack(work, files, false);
+  const plan = await detectBuild(files.source(deployment.id), app.build, toolsOf(machine));
   say(`Found ${plan.found}.`);
   for (const note of plan.notes) say(note);
   // A second job of the same deployment has another name, so that it has its own log and exit code.
@@ -58,30 +61,39 @@ async function buildAnew(work: BuildWork): Promise<ReleasePlan> {
   await work.planned(plan.release, buildJob);
   signal.throwIfAborted();
   if (buildJob !== null) {
-    const spec = jobSpec(work, buildJob, folder, plan.steps);
+    const spec = jobSpec(work, buildJob, { machine, files }, plan.steps);
     await reach(clock, signal, () => driver.start(spec));
     await finishJob(work, buildJob);
   }
   return plan.release;
 }
 
+function toolsOf({ tools, toolchain }: Machine): BuildTools {
+  return {
+    nodeVersion: toolchain.nodeVersion,
+    has: async (program) => (await tools.find([program])) !== null,
+  };
+}
+
 function jobSpec(
-  { core }: BuildWork,
+  { core, deployment }: BuildWork,
   id: string,
-  folder: string,
+  { machine, files }: { machine: Machine; files: AppFiles },
   steps: readonly string[],
 ): WorkloadSpec {
-  const { deps, folders, uid } = core;
-  const { toolchain, buildEnv, buildTimeoutMs } = deps.options;
+  const { deps, uid } = core;
+  const { buildTimeoutMs } = deps.options;
+  const { toolchain, buildEnv } = machine;
+  const folder = files.release(deployment.id);
   const variables = openVariables(deps, core.require());
   return core.spec({
     id,
     kind: 'job',
     uid,
     workingDir: folder,
-    files: folders.files,
+    files: files.files,
     command: jobCommand(steps),
-    env: buildEnvironment({ folders, toolchain, folder, variables }, buildEnv),
+    env: buildEnvironment({ files, toolchain, folder, variables }, buildEnv),
     // The limits of an app are for running it. A build needs more for a short time.
     resources: emptyResources,
     deadlineMs: buildTimeoutMs,
@@ -114,7 +126,7 @@ async function finishJob(work: BuildWork, buildJob: string): Promise<void> {
 
 /** The first line of the command that failed; null when the job could not record it. */
 async function failedStep({ core, deployment }: BuildWork): Promise<string | null> {
-  const text = await new Source(core.folders.release(deployment.id)).text(failedStepFile);
+  const text = await (await core.files()).source(deployment.id).text(failedStepFile);
   const line = text?.trim().split('\n')[0] ?? '';
   if (line === '') return null;
   return line.length <= stepMaxChars ? line : `${line.slice(0, stepMaxChars)} …`;

@@ -65,7 +65,7 @@ async function imageOf(
       owner: app.id,
       name,
       // A compose file comes without files, so the build context of a Dockerfile is empty.
-      contextDir: await core.folders.prepareRelease(work.deployment.id),
+      contextDir: await (await core.files()).emptyRelease(work.deployment.id),
       dockerfile: { text: source.dockerfile },
       buildArgs: source.args,
       ...(source.target !== null && { target: source.target }),

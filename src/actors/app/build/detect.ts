@@ -9,7 +9,7 @@ import type { BuildConfig, ReleasePlan } from '../../../store/records/records.ts
 import type { BuildPlan, BuildTools } from './plan.ts';
 import { detectGo, detectNode, detectPython, installSteps, pythonMains } from './languages.ts';
 import { WorkFailed } from '../../workload/work-failed.ts';
-import type { Source } from './source.ts';
+import type { ReleaseSource } from '../../../places/place.ts';
 
 /** The folders where a site may be. A folder that a build makes goes before the source's own index.html. */
 export const siteFolders = ['dist', 'build', 'out', 'public', '.'] as const;
@@ -26,7 +26,7 @@ const lookedFor =
 
 /** `tools` are those of the machine; null: the source is built in images, which have all tools. */
 export async function detectBuild(
-  source: Source,
+  source: ReleaseSource,
   config: BuildConfig,
   tools: BuildTools | null,
 ): Promise<BuildPlan> {
@@ -45,7 +45,7 @@ export async function detectBuild(
 
 /** Checks a machine that runs programs of its own for settings that only containers can use. */
 async function checkHost(
-  source: Source,
+  source: ReleaseSource,
   config: BuildConfig,
   tools: BuildTools,
 ): Promise<string[]> {
@@ -65,7 +65,7 @@ async function checkHost(
 
 /** Finds the folder of static files after the build; refuses when there is none. */
 export async function settlePlan(
-  source: Source,
+  source: ReleaseSource,
   plan: ReleasePlan,
   config: BuildConfig,
 ): Promise<ReleasePlan> {
@@ -90,7 +90,10 @@ export function checkStarts(plan: ReleasePlan): void {
   );
 }
 
-async function detectFiles(source: Source, tools: BuildTools | null): Promise<BuildPlan | null> {
+async function detectFiles(
+  source: ReleaseSource,
+  tools: BuildTools | null,
+): Promise<BuildPlan | null> {
   const language =
     (await detectNode(source)) ??
     (await detectPython(source, tools)) ??
@@ -108,7 +111,7 @@ async function detectFiles(source: Source, tools: BuildTools | null): Promise<Bu
 }
 
 async function applySettings(
-  source: Source,
+  source: ReleaseSource,
   config: BuildConfig,
   detected: BuildPlan | null,
 ): Promise<BuildPlan | null> {

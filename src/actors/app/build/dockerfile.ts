@@ -15,10 +15,10 @@ import { checkStarts, noFolder, noSite, settlePlan, siteFolders } from './detect
 import { containerDataDir, quote, shellCommand } from './environment.ts';
 import { installNeedsSource } from './languages.ts';
 import type { BaseImages, BuildPlan } from './plan.ts';
-import type { Source } from './source.ts';
+import type { ReleaseSource } from '../../../places/place.ts';
 
 export interface GenerateOptions {
-  source: Source;
+  source: ReleaseSource;
   plan: BuildPlan;
   config: BuildConfig;
   images: BaseImages;
@@ -110,7 +110,7 @@ async function buildLines(options: GenerateOptions): Promise<string[]> {
 /** The steps that install packages, and the files they read; `files` is null when they may read any. */
 async function packagesOf(
   plan: BuildPlan,
-  source: Source,
+  source: ReleaseSource,
 ): Promise<{ files: string[] | null; steps: string[] }> {
   const present = async (...names: string[]): Promise<string[]> => {
     const found: string[] = [];

@@ -6,11 +6,10 @@
  */
 import { join } from 'node:path';
 import type { ReleasePlan } from '../../../store/records/records.ts';
-import type { Toolchain } from '../deps.ts';
-import type { AppFolders } from '../folders.ts';
+import type { OwnPaths, Toolchain } from '../../../places/place.ts';
 
 export interface EnvironmentParts {
-  folders: AppFolders;
+  files: OwnPaths;
   toolchain: Toolchain;
   /** The release's folder. */
   folder: string;
@@ -27,7 +26,7 @@ export function buildEnvironment(
     npm_config_update_notifier: 'false',
     ...passedOn,
     ...parts.variables,
-    APP_DATA_DIR: parts.folders.data,
+    APP_DATA_DIR: parts.files.data,
   };
 }
 
@@ -35,17 +34,17 @@ export function serviceEnvironment(parts: EnvironmentParts, port: number): Recor
   return {
     ...baseEnvironment(parts),
     ...parts.variables,
-    APP_DATA_DIR: parts.folders.data,
+    APP_DATA_DIR: parts.files.data,
     PORT: String(port),
   };
 }
 
-function baseEnvironment({ folders, toolchain, folder }: EnvironmentParts): Record<string, string> {
+function baseEnvironment({ files, toolchain, folder }: EnvironmentParts): Record<string, string> {
   const own = [join(folder, 'node_modules', '.bin'), join(folder, '.venv', 'bin')];
   return {
     PATH: [...own, ...toolchain.path].join(':'),
-    HOME: folders.home,
-    TMPDIR: folders.temp,
+    HOME: files.home,
+    TMPDIR: files.temp,
     LANG: 'C.UTF-8',
     NODE_ENV: 'production',
     PYTHONUNBUFFERED: '1',

@@ -14,10 +14,10 @@ export async function fetchSource(work: BuildWork, git: GitSource): Promise<stri
   const { core, app, deployment, signal, say, committed } = work;
   const { clock } = core.deps;
   const { fetch, pushed, remoteOf } = core.deps.git;
-  await core.folders.ensureUploads();
+  await core.uploads.ensure();
   // An earlier try may have left one.
   await keepLiveSource(core);
-  const archive = core.folders.upload(sourceBlob(deployment));
+  const archive = core.uploads.file(sourceBlob(deployment));
   const request = {
     job: fetchJobOf(deployment.id, core.context.epoch),
     appId: app.id,
@@ -45,5 +45,5 @@ export async function fetchSource(work: BuildWork, git: GitSource): Promise<stri
 export async function keepLiveSource(core: AppCore): Promise<void> {
   const liveId = core.record?.liveDeploymentId ?? null;
   const live = liveId === null ? undefined : core.deployment(liveId);
-  await core.folders.keepUploads(new Set(live && [sourceBlob(live)]));
+  await core.uploads.keep(new Set(live && [sourceBlob(live)]));
 }

@@ -2,7 +2,7 @@
 import { quote } from './environment.ts';
 import type { BuildPlan, BuildTools } from './plan.ts';
 import { WorkFailed } from '../../workload/work-failed.ts';
-import { findProgram, type Source } from './source.ts';
+import type { ReleaseSource } from '../../../places/place.ts';
 
 interface Manifest {
   main: string | null;
@@ -17,7 +17,7 @@ interface Manifest {
 const npmFlags = '--include=dev --no-audit --no-fund';
 const installScripts = ['preinstall', 'install', 'postinstall', 'prepare'] as const;
 
-export async function detectNode(source: Source): Promise<BuildPlan | null> {
+export async function detectNode(source: ReleaseSource): Promise<BuildPlan | null> {
   const manifest = await readManifest(source);
   if (manifest === null) return null;
   const steps = await installSteps(source);
@@ -38,7 +38,7 @@ export async function detectNode(source: Source): Promise<BuildPlan | null> {
 }
 
 /** The steps that install the packages of a package.json; none when it has no packages. */
-export async function installSteps(source: Source): Promise<string[]> {
+export async function installSteps(source: ReleaseSource): Promise<string[]> {
   const manifest = await readManifest(source);
   if (manifest === null) return [];
   if (await isLocked(source)) return [`npm ci ${npmFlags}`];
@@ -49,11 +49,11 @@ export async function installSteps(source: Source): Promise<string[]> {
  * Whether the install reads more than the manifest and its lock: its own scripts, or packages in the
  * source.
  */
-export async function installNeedsSource(source: Source): Promise<boolean> {
+export async function installNeedsSource(source: ReleaseSource): Promise<boolean> {
   return (await readManifest(source))?.needsSource ?? true;
 }
 
-async function startOf(source: Source, { scripts, main }: Manifest): Promise<string | null> {
+async function startOf(source: ReleaseSource, { scripts, main }: Manifest): Promise<string | null> {
   const start = scripts['start'];
   if (start !== undefined) {
     // Runs the script itself, without npm's process around it, unless the script needs what npm adds.
@@ -71,7 +71,7 @@ async function startOf(source: Source, { scripts, main }: Manifest): Promise<str
   return null;
 }
 
-async function foreignLocks(source: Source): Promise<string[]> {
+async function foreignLocks(source: ReleaseSource): Promise<string[]> {
   if (await isLocked(source)) return [];
   for (const lock of ['yarn.lock', 'pnpm-lock.yaml', 'bun.lock', 'bun.lockb']) {
     if (!(await source.hasFile(lock))) continue;
@@ -83,13 +83,13 @@ async function foreignLocks(source: Source): Promise<string[]> {
   return [];
 }
 
-async function isLocked(source: Source): Promise<boolean> {
+async function isLocked(source: ReleaseSource): Promise<boolean> {
   return (
     (await source.hasFile('package-lock.json')) || (await source.hasFile('npm-shrinkwrap.json'))
   );
 }
 
-async function readManifest(source: Source): Promise<Manifest | null> {
+async function readManifest(source: ReleaseSource): Promise<Manifest | null> {
   const text = await source.text('package.json');
   if (text === null) return null;
   let json: unknown;
@@ -136,7 +136,7 @@ export const pythonMains = ['main.py', 'app.py', 'server.py', 'wsgi.py', 'run.py
 const goProgram = '.gangway-build/app';
 
 export async function detectPython(
-  source: Source,
+  source: ReleaseSource,
   tools: BuildTools | null,
 ): Promise<BuildPlan | null> {
   const requirements = await source.hasFile('requirements.txt');
@@ -161,7 +161,7 @@ export async function detectPython(
 }
 
 export async function detectGo(
-  source: Source,
+  source: ReleaseSource,
   tools: BuildTools | null,
 ): Promise<BuildPlan | null> {
   if (!(await source.hasFile('go.mod'))) return null;
@@ -181,6 +181,6 @@ async function requireProgram(
   name: string,
   language: string,
 ): Promise<void> {
-  if (tools === null || (await findProgram(tools.path, name)) !== null) return;
+  if (tools === null || (await tools.has(name))) return;
   throw new WorkFailed(`This is a ${language} app, and this server has no ${name}.`);
 }

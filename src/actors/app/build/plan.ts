@@ -2,8 +2,8 @@
 import type { ReleasePlan } from '../../../store/records/records.ts';
 
 export interface BuildTools {
-  /** Folders of PATH, in order. */
-  path: readonly string[];
+  /** Whether the machine has this program. */
+  has: (program: string) => Promise<boolean>;
   /** Such as `22.23.3`. */
   nodeVersion: string;
 }

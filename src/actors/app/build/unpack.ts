@@ -1,54 +1,47 @@
 /** Owns how the source of a deployment becomes a folder: what was uploaded, or is fetched by git. */
-import type { StoredUpload } from '../../../store/records/records.ts';
+import type { AppFiles, SourceArchive } from '../../../places/place.ts';
 import { WorkFailed } from '../../workload/work-failed.ts';
 import { fetchSource } from './fetch-source.ts';
 import type { BuildWork } from './work.ts';
 
 /**
- * Unpacks the source into the release's folder, which belongs to this process until it is handed over.
- * `uid` owns the content; null: this process does. Rejects with WorkFailed, GIT_FAILED and ARCHIVE_* codes.
+ * Unpacks the source into the release's folder. `isOurs`: it is not the app's, but of this process, which builds an
+ * image of it. Rejects with WorkFailed, GIT_FAILED and ARCHIVE_* codes.
  */
-export async function unpack(work: BuildWork, uid: number | null): Promise<string> {
-  const { core, app, deployment } = work;
-  const folder = await core.folders.prepareRelease(deployment.id);
-  if (app.git !== null) {
-    const archive = await fetchSource(work, app.git);
-    await extract(work, { archive, format: 'tar', keepsSoleFolder: true }, folder, uid);
-    return folder;
-  }
-  await extract(work, await uploaded(work), folder, uid);
-  return folder;
+export async function unpack(work: BuildWork, files: AppFiles, isOurs: boolean): Promise<void> {
+  const archive =
+    work.app.git === null
+      ? await uploaded(work)
+      : {
+          path: await fetchSource(work, work.app.git),
+          format: 'tar' as const,
+          keepsSoleFolder: true,
+        };
+  await extract(work, archive, files, isOurs);
 }
 
-interface Archive {
-  archive: string;
-  format: StoredUpload['format'];
-  keepsSoleFolder: boolean;
-}
-
-async function uploaded({ core, deployment, say }: BuildWork): Promise<Archive> {
+async function uploaded({ core, deployment, say }: BuildWork): Promise<SourceArchive> {
   const { upload } = deployment;
   if (upload === null) throw new WorkFailed('There is no uploaded archive to build.');
   say(`Unpacking ${upload.filename} (${String(upload.sizeBytes)} bytes).`);
-  if (!(await core.folders.hasUpload(upload.blob))) {
+  if (!(await core.uploads.has(upload.blob))) {
     throw new WorkFailed('The uploaded archive is gone. Upload it again.');
   }
   const { blob, format } = upload;
-  return { archive: core.folders.upload(blob), format, keepsSoleFolder: false };
+  return { path: core.uploads.file(blob), format, keepsSoleFolder: false };
 }
 
 async function extract(
-  { core, app, signal }: BuildWork,
-  { archive, format, keepsSoleFolder }: Archive,
-  folder: string,
-  uid: number | null,
+  { core, app, deployment, signal }: BuildWork,
+  archive: SourceArchive,
+  files: AppFiles,
+  isOurs: boolean,
 ): Promise<void> {
-  const { extractor, options, logger } = core.deps;
+  const { options, logger } = core.deps;
   const deadline = AbortSignal.timeout(options.extractTimeoutMs);
   try {
-    const { entries, bytes } = await extractor.extract(archive, format, folder, {
-      uid,
-      keepsSoleFolder,
+    const { entries, bytes } = await files.unpack(deployment.id, archive, {
+      isOurs,
       signal: AbortSignal.any([signal, deadline]),
     });
     logger.debug({ app: app.id, entries, bytes }, 'release_unpacked');

@@ -9,7 +9,7 @@ import { lacksImage, lastWordsMs } from '../../workload/ends.ts';
 import { loginsFor } from '../build/registry-logins.ts';
 import type { AppCore } from '../core.ts';
 import { endsBefore } from '../running/crashes.ts';
-import { awaitHealth, checkOverNetwork } from '../running/health.ts';
+import { awaitHealth, checkAt } from '../running/health.ts';
 import { goLive, nameNext } from '../running/instances.ts';
 import { isAborted, reach } from '../../workload/reach.ts';
 import { madeElsewhere, runsHere } from './runtime-fit.ts';
@@ -59,7 +59,7 @@ async function bringUpNext(core: AppCore, options: BringUp): Promise<void> {
     const health = await awaitHealth({
       driver,
       clock,
-      check: core.deps.check ?? checkOverNetwork,
+      check: core.deps.check ?? checkAt(core.deps.place),
       workloadId,
       port,
       shownPort: innerPort(plan, port),
@@ -114,7 +114,7 @@ async function startNext(core: AppCore, options: BringUp): Promise<Instance> {
   const { deploymentId, plan, say, signal } = options;
   const { healthTimeoutMs: timeoutMs } = core.deps.options;
   await awaitDatabases(core.deps, core.require(), { timeoutMs, say, signal });
-  if (plan.image === undefined) await core.folders.ensure();
+  if (plan.image === undefined) await (await core.files()).ensure();
   const stack =
     plan.stack === undefined ? null : othersOf(await stackOf(core, plan.stack), plan.stack);
   if (stack !== null) await awaitRoom(core, deploymentId, signal);
@@ -145,7 +145,7 @@ async function start(core: AppCore, instance: Instance, options: BringUp): Promi
 
 async function startOne(core: AppCore, instance: Instance, options: BringUp): Promise<void> {
   const { driver } = core.deps;
-  const spec = specOf(core, instance, options);
+  const spec = await specOf(core, instance, options);
   const started = await driver.start(spec);
   if (lacksImage(started)) {
     await bringImageBack(core, options);

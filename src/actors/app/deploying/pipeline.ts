@@ -103,8 +103,9 @@ async function carryOut(
 
 async function build(way: Way, app: AppRecord): Promise<DeploymentRecord> {
   const { core, steps, deployment, signal, say } = way;
-  await core.folders.ensure();
-  await core.folders.keepReleases(keptReleases(core, deployment.id));
+  const files = await reach(core.deps.clock, signal, () => core.files());
+  await files.ensure();
+  await files.keepReleases(keptReleases(core, deployment.id));
   const { healthTimeoutMs: timeoutMs } = core.deps.options;
   await awaitDatabases(core.deps, app, { timeoutMs, say, signal });
   const planned = (plan: ReleasePlan, buildJob: string | null): Promise<void> =>
@@ -143,7 +144,7 @@ async function start({ core, steps, deployment, signal, say }: Way): Promise<voi
 async function dropOutdated(core: AppCore): Promise<void> {
   const { driver, logger } = core.deps;
   try {
-    await core.folders.keepReleases(keptReleases(core));
+    await (await core.files()).keepReleases(keptReleases(core));
     if (core.record?.source === 'GIT') await keepLiveSource(core);
     await driver.images?.keep(core.id, keptImages(core));
   } catch (error) {

@@ -19,8 +19,8 @@ export function uploadHandlers(core: AppCore, queue: DeploymentQueue) {
       checkFree(core);
       core.reserve(uploadId);
       try {
-        const dir = await core.folders.ensureUploads();
-        await core.folders.keepUploads(neededBlobs(core));
+        const dir = await core.uploads.ensure();
+        await core.uploads.keep(neededBlobs(core));
         return { dir, name: arrivingName(uploadId) };
       } catch (error) {
         core.releaseUpload();
@@ -32,7 +32,7 @@ export function uploadHandlers(core: AppCore, queue: DeploymentQueue) {
       if (core.uploadId !== uploadId) {
         throw new ServiceError('CONFLICT', 'The upload was interrupted. Send the archive again.');
       }
-      await core.folders.placeUpload(arrivingName(uploadId), upload.blob);
+      await core.uploads.place(arrivingName(uploadId), upload.blob);
       core.releaseUpload();
       const saved = core.save({ upload });
       core.context.afterCommit(() => {
@@ -45,7 +45,7 @@ export function uploadHandlers(core: AppCore, queue: DeploymentQueue) {
       const isReserved = core.uploadId === uploadId;
       if (isReserved) core.releaseUpload();
       // A failed commit has ended the reservation too, and left its file.
-      if (core.uploadId === null) await core.folders.keepUploads(neededBlobs(core));
+      if (core.uploadId === null) await core.uploads.keep(neededBlobs(core));
       queue.advance();
       return isReserved;
     },

@@ -3,14 +3,16 @@
  * connection or answer `healthPath` with 2xx-3xx, within a time.
  */
 import { request } from 'node:http';
-import { connect } from 'node:net';
+import type { Duplex } from 'node:stream';
 import type { Driver } from '../../../drivers/driver.ts';
 import type { Listener } from '../../../lib/processes/listening-sockets.ts';
 import type { Exit, Workload } from '../../../protocol/workload.ts';
+import type { Place as ServerPlace } from '../../../places/place.ts';
 import { type Clock, pause } from '../../../lib/clock.ts';
 import { describeExit, endOf } from '../../workload/ends.ts';
 
 export interface Target {
+  workload: string;
   host: string;
   port: number;
   /** Null: an accepted connection is enough. */
@@ -101,9 +103,9 @@ function placesOf(workload: Workload | undefined, port: number): Place[] {
 }
 
 function checkOnce(options: HealthGateOptions, place: Place): Promise<string | null> {
-  const { path, hostHeader } = options;
+  const { workloadId: workload, path, hostHeader } = options;
   const signal = AbortSignal.any([options.signal, AbortSignal.timeout(checkTimeoutMs)]);
-  return options.check({ ...place, path, hostHeader }, signal);
+  return options.check({ workload, ...place, path, hostHeader }, signal);
 }
 
 function neverStarted(workload: Workload | undefined): boolean {
@@ -114,28 +116,30 @@ export function beforeHealthy(exit: Exit): string {
   return describeExit(exit, 'The app', ' before it was healthy');
 }
 
-export const checkOverNetwork: Check = (target, signal) =>
-  target.path === null ? checkConnection(target, signal) : checkPath(target, target.path, signal);
-
-function checkConnection({ host, port }: Target, signal: AbortSignal): Promise<string | null> {
-  return new Promise((resolve) => {
-    const socket = connect({ host, port, signal });
-    socket.once('connect', () => {
-      socket.destroy();
-      resolve(null);
-    });
-    socket.once('error', () => resolve('no connection was accepted on its port'));
-  });
+/** Checks over connections to the place where it runs. */
+export function checkAt({ connect }: Pick<ServerPlace, 'connect'>): Check {
+  return async ({ workload, host, port, path, hostHeader }, signal) => {
+    const socket = await connect({ workload, host, port }, signal).catch(() => null);
+    if (path === null) {
+      socket?.destroy();
+      return socket === null ? 'no connection was accepted on its port' : null;
+    }
+    if (socket === null) return `GET ${path} got no answer`;
+    return await askFor(path, { socket, hostHeader, signal }).finally(() => socket.destroy());
+  };
 }
 
-function checkPath(
-  { host, port, hostHeader }: Target,
-  path: string,
-  signal: AbortSignal,
-): Promise<string | null> {
+interface Asking {
+  socket: Duplex;
+  hostHeader: string;
+  signal: AbortSignal;
+}
+
+function askFor(path: string, { socket, hostHeader, signal }: Asking): Promise<string | null> {
   return new Promise((resolve) => {
     const headers = { host: hostHeader, connection: 'close', 'user-agent': 'gangway-health' };
-    const asking = request({ host, port, path, headers, signal, agent: false }, (response) => {
+    const createConnection = (): Duplex => socket;
+    const asking = request({ createConnection, path, headers, signal }, (response) => {
       const status = response.statusCode ?? 0;
       response.destroy();
       resolve(status >= 200 && status < 400 ? null : `GET ${path} answered ${String(status)}`);

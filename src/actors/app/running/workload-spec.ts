@@ -18,11 +18,12 @@ export function innerPort({ image }: ReleasePlan, port: number): number {
   return image?.port ?? port;
 }
 
-export function specOf(
+/** Rejects with AGENT_UNREACHABLE. */
+export async function specOf(
   core: AppCore,
   instance: Instance,
   { release, plan }: Release,
-): WorkloadSpec {
+): Promise<WorkloadSpec> {
   const variables = openVariables(core.deps, core.require());
   const { workloadId: id, port } = instance;
   const common = { id, kind: 'service', port } as const;
@@ -34,14 +35,15 @@ export function specOf(
       container: containerOf(core, plan.image),
     });
   }
-  const { toolchain } = core.deps.options;
-  const folder = core.folders.release(release);
-  const parts = { folders: core.folders, toolchain, folder, variables };
+  const { toolchain } = await core.machine();
+  const files = await core.files();
+  const folder = files.release(release);
+  const parts = { files, toolchain, folder, variables };
   return core.spec({
     ...common,
     command: serviceCommand(plan, toolchain, folder),
     workingDir: folder,
-    files: core.folders.files,
+    files: files.files,
     env: serviceEnvironment(parts, port),
     uid: core.uid,
   });

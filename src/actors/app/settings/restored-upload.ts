@@ -35,10 +35,10 @@ export async function keepRestoredUpload(
     }
     const blob = `${randomUUID()}.${format}`;
     const arriving = `${blob}.new`;
-    const dir = await core.folders.ensureUploads();
+    const dir = await core.uploads.ensure();
     const received = await receive(join(dir, arriving), content);
     if (received.sha256 === core.require().upload?.sha256) {
-      await core.folders.removeUpload(arriving);
+      await core.uploads.remove(arriving);
       return null;
     }
     const uploadedAtMs = core.deps.clock.now();
@@ -72,7 +72,7 @@ async function receive(
 }
 
 async function apply(core: AppCore, arriving: string, upload: StoredUpload): Promise<void> {
-  await core.folders.placeUpload(arriving, upload.blob);
+  await core.uploads.place(arriving, upload.blob);
   await core.context.report(() => {
     const { upload: before } = core.require();
     core.save({ upload });

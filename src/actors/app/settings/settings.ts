@@ -6,7 +6,7 @@ import { type Change, insert } from '../../../store/records/table.ts';
 import { tables } from '../../../store/records/tables.ts';
 import { WorkFailed } from '../../workload/work-failed.ts';
 import type { AppCore } from '../core.ts';
-import { localServerId } from '../../workload/deps.ts';
+import { localServerId } from '../../../places/local-place.ts';
 import { edgeSettingsOf } from '../../../protocol/app-edge-settings.ts';
 import { newHookToken } from '../deploying/hook-token.ts';
 import { type AppPatch, type Handlers, type NewApp } from '../protocol.ts';

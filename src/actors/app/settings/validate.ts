@@ -9,7 +9,7 @@ import type { BuildConfig, DeploySource, GitSource } from '../../../store/record
 import type { Resources } from '../../../protocol/workload.ts';
 import type { Reader } from '../../../store/reader-and-journal.ts';
 import { tables } from '../../../store/records/tables.ts';
-import { localServerId } from '../../workload/deps.ts';
+import { localServerId } from '../../../places/local-place.ts';
 import { remoteOfConnection } from '../../git/connection.ts';
 import type { AppDeps } from '../deps.ts';
 import type { NewApp } from '../protocol.ts';

@@ -5,7 +5,9 @@
  * 1. An engine is data and functions: it keeps no state, and every call may be repeated.
  * 2. No password stands in an argument of a program, in a log or in a sentence for people.
  */
+import type { Duplex } from 'node:stream';
 import { ServiceError } from '../../../lib/errors.ts';
+import type { DatabaseFiles, MachineTools } from '../../../places/place.ts';
 import type { ExecOutcome } from '../../../protocol/workload.ts';
 
 /** A program to run. `command` holds no secret. */
@@ -43,6 +45,11 @@ export interface Server extends Names, Secrets {
   ownPort: number;
   /** Where it is reached in place of both; see `HostEngine.socket`. */
   socket: string | null;
+  /** A connection to where it listens. */
+  connect: (
+    to: { host: string; port: number } | { path: string },
+    signal: AbortSignal,
+  ) => Promise<Duplex>;
   /** Runs a command beside the server, in its sandbox, for half a minute at most. */
   exec(command: Command, signal: AbortSignal): Promise<ExecOutcome>;
 }
@@ -55,16 +62,10 @@ export type Wellness =
   | { kind: 'unwell'; seen: string };
 
 /** The files of a server that runs by programs of the machine. */
-export interface HostPlace {
-  /** 0700, the database's own. */
-  data: string;
-  home: string;
-  temp: string;
-  /** 0700, the database's own: its socket. */
-  run: string;
-  /** Writes a file that its programs may read but not change. Returns the whole path. */
-  write(name: string, text: string): Promise<string>;
-}
+export type HostPlace = Pick<
+  DatabaseFiles,
+  'data' | 'home' | 'temp' | 'run' | 'write' | 'writeData'
+>;
 
 export interface HostInit extends Command {
   /** The program refuses a uid that has no name on this machine. */
@@ -87,26 +88,14 @@ export interface HostServer {
   serve(place: HostPlace, port: number, names: Names, secrets: Secrets): Promise<ServerCommand>;
 }
 
-export interface HostTools {
-  path: readonly string[];
-  /** The whole path of the first program found by one of these names, in PATH or in these folders. */
-  find(names: readonly string[], folders?: readonly string[]): Promise<string | null>;
-  /** The output of a program for these arguments, at most a few kB; null when it fails. */
-  ask(program: string, args: readonly string[]): Promise<string | null>;
-  /** The PostgreSQL that comes with the service, where every uid can read it; null without one. */
-  ownPostgres(): Promise<{ bin: string; version: string } | null>;
-  /** The program of the SQL prompt and the node that runs it. */
-  sqlPrompt(): Promise<{ node: string; program: string }>;
-}
-
 export interface HostEngine {
   /**
    * Finds the server for a requested version; null: the best one there is. Throws ENGINE_NOT_AVAILABLE and,
    * for a version alone, BAD_USER_INPUT.
    */
-  find(version: string | null, tools: HostTools): Promise<HostServer>;
+  find(version: string | null, tools: MachineTools): Promise<HostServer>;
   /** Finds a server that can use the files that `version` made. */
-  again(version: string, tools: HostTools): Promise<HostServer>;
+  again(version: string, tools: MachineTools): Promise<HostServer>;
   /**
    * The Unix socket of a server on this port, as its clients name it, in a folder that only its own user and
    * we may enter: unlike on a port, nobody else answers there. Null: the path is too long for one.
@@ -160,7 +149,7 @@ export interface Engine {
    * The client for a console; with a statement, the same client for that statement alone, which exits with
    * 0 when it succeeded. `tools` is null inside an image.
    */
-  client(access: Access, statement: string | null, tools: HostTools | null): Promise<Command>;
+  client(access: Access, statement: string | null, tools: MachineTools | null): Promise<Command>;
 }
 
 /** The message is what a server, or its client, wrote in place of a success. */
@@ -245,7 +234,7 @@ export interface HostProgram {
 export async function findProgram(
   { label, names, versionArgs, version }: HostProgram,
   wanted: string | null,
-  tools: HostTools,
+  tools: MachineTools,
 ): Promise<{ program: string; version: string }> {
   const program = await tools.find(names);
   const said = program === null ? null : await tools.ask(program, versionArgs);

@@ -10,6 +10,7 @@
  */
 import { join } from 'node:path';
 import { nativeHash } from '../../../lib/native-password.ts';
+import type { MachineTools } from '../../../places/place.ts';
 import {
   type Access,
   addressOf,
@@ -21,7 +22,6 @@ import {
   findProgram,
   hostEnvironment,
   type HostServer,
-  type HostTools,
   identifierRule,
   lastLine,
   type Names,
@@ -145,7 +145,7 @@ const hostProgram = {
   version: /Ver (\d+\.\d+\.\d+)-MariaDB/,
 };
 
-async function findServer(version: string | null, tools: HostTools): Promise<HostServer> {
+async function findServer(version: string | null, tools: MachineTools): Promise<HostServer> {
   const found = await findProgram(hostProgram, version, tools);
   const installer = await tools.find(['mariadb-install-db', 'mysql_install_db']);
   if (installer === null) throw notAvailable('This server has no program mariadb-install-db.');

@@ -4,11 +4,12 @@
  * 1. The user owns the database and is no superuser; the superuser is ours.
  * 2. The server gets passwords as verifiers, never in plain text.
  */
-import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Client } from 'pg';
+import { asSocket } from '../../../lib/connected-socket.ts';
 import { workloadNetwork } from '../../../lib/networks.ts';
 import { scramVerifier } from '../../../lib/scram.ts';
+import type { MachineTools } from '../../../places/place.ts';
 import {
   addressOf,
   type Engine,
@@ -16,7 +17,6 @@ import {
   hostEnvironment,
   type HostPlace,
   type HostServer,
-  type HostTools,
   identifierRule,
   isVersion,
   notAvailable,
@@ -29,7 +29,6 @@ import {
 const admin = 'postgres';
 const connectTimeoutMs = 5000;
 const queryTimeoutMs = 15_000;
-const hostFolder = '/usr/lib/postgresql';
 // prettier-ignore
 const reserved = [
   'postgres', 'template0', 'template1', 'public', 'none', 'user', 'current_user', 'session_user', 'current_role',
@@ -137,7 +136,7 @@ interface Found {
   version: string;
 }
 
-async function findServer(version: string | null, tools: HostTools): Promise<HostServer> {
+async function findServer(version: string | null, tools: MachineTools): Promise<HostServer> {
   const found = await findAll(tools);
   if (found.length === 0) {
     throw notAvailable(
@@ -150,14 +149,13 @@ async function findServer(version: string | null, tools: HostTools): Promise<Hos
   throw noVersion('PostgreSQL', String(version), there);
 }
 
-async function findAll(tools: HostTools): Promise<Found[]> {
+async function findAll(tools: MachineTools): Promise<Found[]> {
   const own = await tools.ownPostgres();
   const found: Found[] = own === null ? [] : [own];
-  const majors = await readdir(hostFolder).catch(() => []);
-  for (const major of majors.filter((name) => /^\d+$/.test(name))) {
-    const bin = join(hostFolder, major, 'bin');
+  for (const bin of await tools.packagedPostgres()) {
     const said = await tools.ask(join(bin, 'postgres'), ['--version']);
     const version = /\(PostgreSQL\) (\d+(?:\.\d+)*)/.exec(said ?? '')?.[1];
+    const major = version?.split('.')[0] ?? '';
     if (version !== undefined && !found.some((one) => isVersion(one.version, major))) {
       found.push({ bin, version });
     }
@@ -165,7 +163,7 @@ async function findAll(tools: HostTools): Promise<Found[]> {
   return found.sort((a, b) => Number.parseFloat(b.version) - Number.parseFloat(a.version));
 }
 
-function serverOf({ bin, version }: Found, tools: HostTools): HostServer {
+function serverOf({ bin, version }: Found, tools: MachineTools): HostServer {
   const path = [bin, ...tools.path];
   return {
     version,
@@ -208,7 +206,11 @@ function serverOf({ bin, version }: Found, tools: HostTools): HostServer {
 }
 
 function socketFile(run: string, port: number): string | null {
-  return socketPath(join(run, `.s.PGSQL.${String(port)}`));
+  return socketPath(join(run, socketName(port)));
+}
+
+function socketName(port: number): string {
+  return `.s.PGSQL.${String(port)}`;
 }
 
 // Every client needs the password, wherever it connects from.
@@ -262,9 +264,12 @@ async function connected(
   work: (client: Client) => Promise<void>,
 ): Promise<void> {
   const pg = (await import('pg')).default;
+  const path = server.socket && join(server.socket, socketName(server.port));
+  const inTime = AbortSignal.any([signal, AbortSignal.timeout(connectTimeoutMs)]);
+  const at = path === null ? { host: server.host, port: server.port } : { path };
+  const connection = await server.connect(at, inTime);
   const client = new pg.Client({
-    host: server.socket ?? server.host,
-    port: server.port,
+    stream: () => asSocket(connection),
     ...signIn,
     connectionTimeoutMillis: connectTimeoutMs,
     query_timeout: queryTimeoutMs,

@@ -3,10 +3,9 @@
  * lies in its configuration file alone. Redis rewrites that file when the password changes, so a restart by
  * the driver uses the newest one. A password that Redis cannot write to the file is not taken.
  */
-import { existsSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
-import { connect } from 'node:net';
 import { join } from 'node:path';
+import { addAbortSignal, type Duplex } from 'node:stream';
+import type { MachineTools } from '../../../places/place.ts';
 import {
   addressOf,
   type Engine,
@@ -14,7 +13,6 @@ import {
   findProgram,
   hostEnvironment,
   type HostServer,
-  type HostTools,
   notAvailable,
   PasswordRefused,
   quotedForShell,
@@ -129,15 +127,13 @@ const hostProgram = {
   version: /v=(\d+\.\d+\.\d+)/,
 };
 
-async function findServer(version: string | null, tools: HostTools): Promise<HostServer> {
+async function findServer(version: string | null, tools: MachineTools): Promise<HostServer> {
   const found = await findProgram(hostProgram, version, tools);
   return {
     version: found.version,
     program: found.program,
-    init: async ({ data }, { password }) => {
-      await writeFile(join(data, configName), `${settings(password).join('\n')}\n`, {
-        mode: 0o600,
-      });
+    init: async (place, { password }) => {
+      await place.writeData(configName, `${settings(password).join('\n')}\n`);
       return null;
     },
     serve: (place, port) => {
@@ -161,22 +157,21 @@ async function findServer(version: string | null, tools: HostTools): Promise<Hos
 /** redis-cli succeeds whatever Redis answers. Values are quoted, so only an error looks like an error. */
 const failsOnError = `{ bad=0; while IFS= read -r line; do printf '%s\\n' "$line"; case "$line" in '(error)'*) bad=1;; esac; done; exit "$bad"; }`;
 
-type RedisPlace = Pick<Server, 'host' | 'port' | 'socket' | 'password'>;
+type RedisPlace = Pick<Server, 'host' | 'port' | 'socket' | 'password' | 'connect'>;
 
 /**
  * A short exchange by RESP 2: a password, some commands, their one-line answers. Rejects with Redis's
  * error, with the error of the connection, or when it took too long.
  */
 async function talkToRedis(
-  { host, port, socket: path, password }: RedisPlace,
+  server: RedisPlace,
   commands: readonly (readonly string[])[],
   signal: AbortSignal,
 ): Promise<string[]> {
   const inTime = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
-  // One that an earlier version of the service started has none until it is started again.
-  const at = path !== null && existsSync(path) ? { path } : { host, port };
-  const socket = connect({ ...at, signal: inTime }).setEncoding('latin1');
-  socket.write([['AUTH', password], ...commands].map(encoded).join(''));
+  const socket = await connectionTo(server, inTime);
+  addAbortSignal(inTime, socket).setEncoding('latin1');
+  socket.write([['AUTH', server.password], ...commands].map(encoded).join(''));
   let text = '';
   // Leaving the loop ends the connection.
   for await (const chunk of socket as AsyncIterable<string>) {
@@ -188,6 +183,19 @@ async function talkToRedis(
     if (text.length > answerMaxBytes) throw new RedisRefusal('it is no Redis', false);
   }
   throw new Error('the connection was closed');
+}
+
+async function connectionTo(
+  { host, port, socket: path, connect }: RedisPlace,
+  signal: AbortSignal,
+): Promise<Duplex> {
+  try {
+    if (path !== null) return await connect({ path }, signal);
+  } catch (error) {
+    // One that an earlier version of the service started has none until it is started again.
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+  }
+  return connect({ host, port }, signal);
 }
 
 /** An error answer of Redis, such as `LOADING …`. */

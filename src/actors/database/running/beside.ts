@@ -26,7 +26,7 @@ export async function besideServer(
       const reason = answer.kind === 'failed' ? ` ${answer.reason}` : '';
       throw new WorkFailed(`The server beside the live one does not answer.${reason}`);
     }
-    await core.engine.setUp(serverOf(core, workloadId), signal);
+    await core.engine.setUp(await serverOf(core, workloadId), signal);
     await work((spec, input, over) => driver.pipe(workloadId, spec, input, over));
     await driver.stop(workloadId);
   } finally {

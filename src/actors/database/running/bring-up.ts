@@ -58,7 +58,7 @@ export async function bringUp(core: DatabaseCore, signal: AbortSignal): Promise<
 
 async function setUp(core: DatabaseCore, workloadId: string, signal: AbortSignal): Promise<void> {
   try {
-    await core.engine.setUp(serverOf(core, workloadId), signal);
+    await core.engine.setUp(await serverOf(core, workloadId), signal);
   } catch (error) {
     const said = saidIn(core, error);
     if (said === '') throw error;
@@ -117,7 +117,7 @@ function ofRuntime(runtime: Runtime): { version: string; image: string | null } 
 }
 
 async function prepare(core: DatabaseCore, signal: AbortSignal): Promise<Runtime> {
-  const { driver, clock, options } = core.deps;
+  const { driver, clock } = core.deps;
   // Two servers would destroy the same files.
   while (core.require().run.ending.length > 0) await pause(clock, pollMs, signal);
   const { version, run } = core.require();
@@ -128,9 +128,10 @@ async function prepare(core: DatabaseCore, signal: AbortSignal): Promise<Runtime
     return { kind: 'image', image, version };
   }
   const host = requireHost(core.engine);
-  const server = await host.again(version, options.tools);
+  const { tools } = await reach(clock, signal, () => core.machine());
+  const server = await host.again(version, tools);
   if (!run.made) await makeFiles(core, server, signal);
-  else await core.place.ensure();
+  else await (await core.files()).ensure();
   return { kind: 'host', server };
 }
 
@@ -182,14 +183,16 @@ async function makeFiles(
     await finishInit(core, known, signal);
     return;
   }
-  await core.place.makeAnew();
-  const init = await server.init(core.place, core.passwords);
-  if (init === null) return core.place.handOver();
+  const files = await core.files();
+  await files.makeAnew();
+  const init = await server.init(files, core.passwords);
+  if (init === null) return files.handOver();
   const uid = await initUid(core, init);
   const workloadId = await core.context.report(() => nameInit(core), signal);
   if (workloadId === null) throw new WorkFailed(notWanted);
   signal.throwIfAborted();
-  const job = await reach(clock, signal, () => driver.start(initSpec(core, init, workloadId, uid)));
+  const spec = initSpec(core, files, init, { id: workloadId, uid });
+  const job = await reach(clock, signal, () => driver.start(spec));
   await finishInit(core, job, signal);
 }
 
@@ -197,9 +200,9 @@ async function makeFiles(
  * Some programs ask for the name of their user, and an own uid has none. They run under a uid with a name.
  */
 async function initUid(core: DatabaseCore, init: HostInit): Promise<number | null> {
-  const { namedUid } = core.deps.options;
+  const { namedUid } = await core.machine();
   const uid = init.needsName && core.uid !== null ? namedUid : core.uid;
-  if (uid !== core.uid) await core.place.lend(uid);
+  if (uid !== core.uid) await (await core.files()).lend(uid);
   return uid;
 }
 
@@ -220,5 +223,5 @@ async function finishInit(core: DatabaseCore, job: Workload, signal: AbortSignal
     await pause(clock, pollMs, signal);
     seen = await reach(clock, signal, () => driver.inspect(id));
   }
-  await core.place.handOver();
+  await reach(clock, signal, async () => (await core.files()).handOver());
 }

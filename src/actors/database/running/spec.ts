@@ -1,5 +1,6 @@
 /** Owns what the driver is asked to run for a database: its server, and the job that makes its files. */
 import type { WorkloadSpec } from '../../../protocol/workload.ts';
+import type { FilesOwner, OwnPaths } from '../../../places/place.ts';
 import { dataName, volumeOf } from '../../workload/volumes.ts';
 import { aliasOf } from '../settings/address.ts';
 import type { DatabaseCore } from '../core.ts';
@@ -17,7 +18,8 @@ export async function serverSpec(
   const { databaseName, username, teamId } = core.require();
   const names = { databaseName, username };
   if (runtime.kind === 'host') {
-    const { place, passwords, uid } = core;
+    const { passwords, uid } = core;
+    const place = await core.files();
     const run = await runtime.server.serve(place, port, names, passwords);
     const own = { id, kind: 'service', port, keepsPort: true } as const;
     return core.spec({ ...run, ...own, workingDir: place.data, files: place.files, uid });
@@ -36,11 +38,10 @@ export async function serverSpec(
 
 export function initSpec(
   core: DatabaseCore,
+  { data: workingDir, files }: OwnPaths,
   { command, env }: Command,
-  id: string,
-  uid: number | null,
+  { id, uid }: FilesOwner,
 ): WorkloadSpec {
-  const { data: workingDir, files } = core.place;
   const { initTimeoutMs: deadlineMs } = core.deps.options;
   const limits = { deadlineMs, stopGraceMs: 1000 };
   return core.spec({ id, kind: 'job', command, env, uid, workingDir, files, ...limits });

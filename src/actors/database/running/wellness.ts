@@ -21,10 +21,11 @@ const execTimeoutMs = 30_000;
 const execOutputMax = 16 * 1024;
 const gone = 'It is gone: the driver does not know it any more.';
 
-/** The server that runs under this id, as its engine sees it. */
-export function serverOf(core: DatabaseCore, workloadId: string): Server {
+/** The server that runs under this id, as its engine sees it. Rejects with AGENT_UNREACHABLE. */
+export async function serverOf(core: DatabaseCore, workloadId: string): Promise<Server> {
+  const { driver, place } = core.deps;
+  const files = await core.files();
   const { databaseName, username, run } = core.require();
-  const { driver } = core.deps;
   const port = run.port ?? 0;
   return {
     databaseName,
@@ -33,7 +34,8 @@ export function serverOf(core: DatabaseCore, workloadId: string): Server {
     host: loopback,
     port,
     ownPort: driver.runs === 'image' ? core.engine.image.port : port,
-    socket: driver.runs === 'image' ? null : (core.engine.host?.socket(core.place, port) ?? null),
+    socket: driver.runs === 'image' ? null : (core.engine.host?.socket(files, port) ?? null),
+    connect: (to, signal) => place.connect({ workload: workloadId, ...to }, signal),
     exec: ({ command, env }, signal) => {
       const spec = { command, env, timeoutMs: execTimeoutMs, maxBytes: execOutputMax };
       return driver.exec(workloadId, spec, signal);
@@ -84,7 +86,7 @@ export async function look(
   signal: AbortSignal,
 ): Promise<Wellness> {
   try {
-    const server = serverOf(core, workloadId);
+    const server = await serverOf(core, workloadId);
     const seen = await core.engine.check(server, signal);
     const { nextPasswordSealed } = core.require();
     if (seen.kind !== 'unwell' || nextPasswordSealed === null) return seen;

@@ -4,7 +4,7 @@
  */
 import { ServiceError } from '../../../lib/errors.ts';
 import type { DatabaseRecord } from '../../../store/records/records.ts';
-import { localServerId } from '../../workload/deps.ts';
+import { localServerId } from '../../../places/local-place.ts';
 import {
   bad,
   checkName,
@@ -73,11 +73,12 @@ const emptyRun: DatabaseRecord['run'] = {
 };
 
 /** The version that will run; refused when there is none. */
-async function versionFor({ deps }: DatabaseCore, input: NewDatabase): Promise<string> {
+async function versionFor(core: DatabaseCore, input: NewDatabase): Promise<string> {
+  const { deps } = core;
   const engine = deps.engines[input.engine];
   const version = checkedVersion(input.version);
   if (deps.driver.runs === 'image') return checkedImageVersion(engine, version);
-  return (await requireHost(engine).find(version, deps.options.tools)).version;
+  return (await requireHost(engine).find(version, (await core.machine()).tools)).version;
 }
 
 function checkedName(

@@ -131,7 +131,7 @@ async function settleRotation(core: DatabaseCore, signal = core.context.signal):
   const { live } = requireLive(core);
   const next = openNext(secrets, core.id, sealed);
   try {
-    await core.engine.setPassword(serverOf(core, live), next, signal);
+    await core.engine.setPassword(await serverOf(core, live), next, signal);
   } catch (error) {
     if (!(error instanceof PasswordRefused)) throw error;
     // The refused password is still known here, and so can be removed from the server's words.
@@ -187,13 +187,13 @@ async function rotationAgain(core: DatabaseCore): Promise<boolean> {
 async function clientOf(core: DatabaseCore, statement: string | null): Promise<ConsoleProgram> {
   await settle(core);
   const { record, live } = requireLive(core);
-  const { driver, options } = core.deps;
+  const { driver } = core.deps;
   const inside = driver.runs === 'image';
-  const server = serverOf(core, live);
+  const server = await serverOf(core, live);
   const { databaseName, username } = record;
   const { password } = core.passwords;
   const { ownPort: port, socket } = server;
   const access = { host: loopback, port, socket, databaseName, username, password };
-  const tools = inside ? null : options.tools;
+  const tools = inside ? null : (await core.machine()).tools;
   return { workloadId: live, ...(await core.engine.client(access, statement, tools)) };
 }

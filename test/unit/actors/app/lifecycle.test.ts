@@ -289,7 +289,14 @@ describe('the life of an app', () => {
 
   it('gives every app a slug and a uid of its own', async () => {
     await f.close();
-    f = await appFixture({ options: { uids: { first: 300_000, last: 300_009 } } });
+    f = await appFixture({
+      machine: {
+        uids: {
+          app: { first: 300_000, last: 300_009 },
+          database: { first: 300_000, last: 300_009 },
+        },
+      },
+    });
     const apps = await Promise.all(
       Array.from({ length: 4 }, () => f.create({ name: 'Ünïque Näme' })),
     );
@@ -301,7 +308,14 @@ describe('the life of an app', () => {
 
   it('makes a crowd of apps at once, of one name too', async () => {
     await f.close();
-    f = await appFixture({ options: { uids: { first: 300_000, last: 399_999 } } });
+    f = await appFixture({
+      machine: {
+        uids: {
+          app: { first: 300_000, last: 399_999 },
+          database: { first: 300_000, last: 399_999 },
+        },
+      },
+    });
     const apps = await Promise.all(
       Array.from({ length: 120 }, (_, number) =>
         f.create({ name: number % 2 === 0 ? 'Same' : `Other ${String(number)}` }),

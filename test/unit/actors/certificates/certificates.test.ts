@@ -22,7 +22,7 @@ import {
   type Protocol,
 } from '../../../../src/actors/runtime/actor.ts';
 import { ActorRuntime } from '../../../../src/actors/runtime/runtime.ts';
-import { localServerId } from '../../../../src/actors/workload/deps.ts';
+import { localServerId } from '../../../../src/places/local-place.ts';
 import { AddressPolicy } from '../../../../src/lib/address-policy.ts';
 import type { Clock } from '../../../../src/lib/clock.ts';
 import { GuardedFetch } from '../../../../src/lib/guarded-fetch.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdir, readdir, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { databaseFiles } from '../../../../src/actors/database/running/places.ts';
+import { databaseFiles } from '../../../../src/places/database-folders.ts';
 import { instanceSource, leftSnapshots } from '../../../../src/backups/sources/instance-source.ts';
 import { joined } from '../../../support/byte-streams.ts';
 import { instanceWorld, sourceOfInstance, tarOf } from '../../../support/instance-world.ts';

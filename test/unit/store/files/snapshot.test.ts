@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { StoreRefusal } from '../../../../src/store/refusal.ts';
 import { openSecretBox } from '../../../../src/store/secrets.ts';
-import { databaseFiles } from '../../../../src/actors/database/running/places.ts';
+import { databaseFiles } from '../../../../src/places/database-folders.ts';
 import { copyDataDirectory, restoreDataDirectory } from '../../../../src/store/files/snapshot.ts';
 import type { Progress } from '../../../../src/store/files/snapshot.ts';
 import { progressOn } from '../../../../src/commands/snapshots.ts';

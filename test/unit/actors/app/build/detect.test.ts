@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { detectBuild, settlePlan } from '../../../../../src/actors/app/build/detect.ts';
-import { Source } from '../../../../../src/actors/app/build/source.ts';
+import { ReleaseFolder } from '../../../../../src/places/release-source.ts';
 import { emptyBuild } from '../../../../../src/actors/app/settings/validate.ts';
 import type { BuildConfig } from '../../../../../src/store/records/records.ts';
 
@@ -23,10 +24,17 @@ describe('build detection', () => {
     }
   };
   const detect = (config: Partial<BuildConfig> = {}, path: string[] = []) =>
-    detectBuild(new Source(folder), { ...emptyBuild, ...config }, { path, nodeVersion: '22.1.0' });
+    detectBuild(
+      new ReleaseFolder(folder),
+      { ...emptyBuild, ...config },
+      {
+        has: (program) => Promise.resolve(path.some((at) => existsSync(join(at, program)))),
+        nodeVersion: '22.1.0',
+      },
+    );
   const settle = async (config: Partial<BuildConfig> = {}) => {
     const { release } = await detect(config);
-    return settlePlan(new Source(folder), release, { ...emptyBuild, ...config });
+    return settlePlan(new ReleaseFolder(folder), release, { ...emptyBuild, ...config });
   };
   const manifest = (fields: object) => ({ 'package.json': JSON.stringify(fields) });
   const ci = 'npm ci --include=dev --no-audit --no-fund';
@@ -144,13 +152,13 @@ describe('build detection', () => {
   it('opens no pipe, and looks behind no link', async () => {
     execFileSync('mkfifo', [join(folder, 'package.json')]);
     await assert.rejects(detect(), {
-      name: 'WorkFailed',
+      code: 'NOT_DEPLOYABLE',
       message: 'package.json cannot be read: it is a named pipe.',
     });
     await rm(join(folder, 'package.json'));
     await write({ 'site/index.html': 'x', 'index.html': 'x' });
     await symlink('site', join(folder, 'linked'));
-    const source = new Source(folder);
+    const source = new ReleaseFolder(folder);
     assert.equal(await source.hasFile('site', 'index.html'), true);
     assert.equal(await source.hasFile('./site/../index.html'), true);
     assert.equal(await source.hasFolder('.'), true);

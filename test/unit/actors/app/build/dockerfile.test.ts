@@ -7,7 +7,7 @@ import { declaredArgs, hostArgs } from '../../../../../src/actors/app/build/buil
 import { detectBuild } from '../../../../../src/actors/app/build/detect.ts';
 import { generateDockerfile, nodeImageOf } from '../../../../../src/actors/app/build/dockerfile.ts';
 import { hostOfReference, pinned } from '../../../../../src/actors/app/build/registry-logins.ts';
-import { Source } from '../../../../../src/actors/app/build/source.ts';
+import { ReleaseFolder } from '../../../../../src/places/release-source.ts';
 import { emptyBuild } from '../../../../../src/actors/app/settings/validate.ts';
 import type { BuildConfig } from '../../../../../src/store/records/records.ts';
 
@@ -30,7 +30,7 @@ describe('a Dockerfile that is written for a source', () => {
     config: Partial<BuildConfig> = {},
     buildArgs: string[] = [],
   ): Promise<string[]> => {
-    const source = new Source(folder);
+    const source = new ReleaseFolder(folder);
     const build = { ...emptyBuild, ...config };
     const plan = await detectBuild(source, build, null);
     const text = await generateDockerfile({

@@ -11,11 +11,11 @@ import {
   serviceCommand,
   serviceEnvironment,
 } from '../../../../../src/actors/app/build/environment.ts';
-import { AppFolders } from '../../../../../src/actors/app/folders.ts';
+import { AppPaths } from '../../../../../src/places/owned-folders.ts';
 
-const folders = new AppFolders({ appsRoot: '/a', uploadsRoot: '/u', appId: 'app_1', uid: null });
+const files = new AppPaths('/a', 'app_1');
 const toolchain = { path: ['/t/bin', '/bin'], node: '/t/n', staticServer: '/t/s', nodeVersion: '' };
-const parts = { folders, toolchain, folder: '/a/app_1/releases/r' };
+const parts = { files, toolchain, folder: '/a/app_1/releases/r' };
 
 describe('what an app starts with', () => {
   it('has nothing of our environment, and ours over its own', () => {

@@ -9,6 +9,7 @@ import type { Command, Server } from '../../../../../src/actors/database/engines
 import { PasswordRefused } from '../../../../../src/actors/database/engines/engine.ts';
 import { engines } from '../../../../../src/actors/database/engines/engines.ts';
 import type { DatabaseEngine } from '../../../../../src/store/records/records.ts';
+import { connectToServer } from '../../../../support/machine.ts';
 
 const names = { databaseName: 'shop', username: 'ann' };
 const secrets = { password: `odd'"\\$(x)\`y;z`, adminPassword: 'admin-password-of-32-characters!' };
@@ -42,6 +43,7 @@ function recorded(
     port: 7000,
     ownPort: 3306,
     socket: null,
+    connect: connectToServer,
     exec: (command) => {
       ran.push(command);
       const output = Buffer.from(said);

@@ -1,5 +1,5 @@
 /**
- * Owns the folders of a database on the machine.
+ * Owns the folders of a database on this machine.
  *
  *   <root>/<database>                     0710  ours, group of the database
  *   <root>/<database>/conf                0710  ours, group of the database
@@ -10,11 +10,11 @@
  */
 import { chmod, chown, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { handOverTree, removeTree } from '../../../lib/untrusted-files/remove.ts';
-import { makeOurs } from '../../../lib/untrusted-files/owners.ts';
-import { OwnedFolders } from '../../workload/owned-folders.ts';
-import type { DatabaseFiles } from '../../../store/files/snapshot.ts';
-import type { HostPlace } from '../engines/engine.ts';
+import { handOverTree, removeTree } from '../lib/untrusted-files/remove.ts';
+import { makeOurs } from '../lib/untrusted-files/owners.ts';
+import type { DatabaseFiles as FilesOfSnapshots } from '../store/files/snapshot.ts';
+import { DatabasePaths, makeAll } from './owned-folders.ts';
+import type { DatabaseFiles, FilesOwner } from './place.ts';
 
 // A lock file names the process that holds it, and a server does not start beside such a file.
 const ofProcesses = /^(?:run|tmp)\/|^data\/(?:postmaster\.(?:pid|opts)|[^/]+\.pid)$/;
@@ -23,7 +23,7 @@ const ofProcesses = /^(?:run|tmp)\/|^data\/(?:postmaster\.(?:pid|opts)|[^/]+\.pi
  * Which files a copy of a database needs: all but those of its processes. It also says in which order to
  * read them while the server writes. Paths are relative to the folder of a database.
  */
-export const databaseFiles: DatabaseFiles = {
+export const databaseFiles: FilesOfSnapshots = {
   isFolder: (name) => /^db_[0-9a-z]+$/.test(name),
   isOfProcesses: (path) => ofProcesses.test(path),
   // PostgreSQL replays its log from the checkpoint that this file names.
@@ -31,41 +31,40 @@ export const databaseFiles: DatabaseFiles = {
   log: 'data/pg_wal',
 };
 
-export class DatabasePlace extends OwnedFolders implements HostPlace {
-  readonly run: string;
-  readonly #conf: string;
+export class DatabaseFolders extends DatabasePaths implements DatabaseFiles {
+  readonly #uid: number | null;
 
-  constructor(root: string, databaseId: string, uid: number | null) {
-    super(root, databaseId, uid);
-    this.run = join(this.root, 'run');
-    this.#conf = join(this.root, 'conf');
+  constructor(root: string, { id, uid }: FilesOwner) {
+    super(root, id);
+    this.#uid = uid;
   }
 
-  /** Makes empty folders; the earlier content is removed. */
   async makeAnew(): Promise<void> {
     await removeTree(this.root);
     await this.ensure();
   }
 
-  /** Makes missing folders. May be repeated. */
   async ensure(): Promise<void> {
-    await this.makeAll(this.#conf, [this.run]);
+    await makeAll(this, this.#uid, { ours: this.conf, theirs: [this.run] });
   }
 
   async write(name: string, text: string): Promise<string> {
-    const file = join(this.#conf, name);
+    const file = join(this.conf, name);
     await writeFile(file, text, { mode: 0o640 });
-    await this.#share(file, this.uid);
+    await this.#share(file, this.#uid);
     return file;
   }
 
-  /** Gives all files to another uid while they are made; `handOver` ends that. */
+  async writeData(name: string, text: string): Promise<void> {
+    await writeFile(join(this.data, name), text, { mode: 0o600 });
+  }
+
   async lend(uid: number | null): Promise<void> {
     if (uid !== null) await this.#give(uid);
   }
 
   async handOver(): Promise<void> {
-    if (this.uid !== null) await this.#give(this.uid);
+    if (this.#uid !== null) await this.#give(this.#uid);
   }
 
   async remove(): Promise<void> {
@@ -80,8 +79,8 @@ export class DatabasePlace extends OwnedFolders implements HostPlace {
 
   async #give(uid: number): Promise<void> {
     await makeOurs(this.root, uid);
-    await makeOurs(this.#conf, uid);
-    for (const name of await readdir(this.#conf)) await this.#share(join(this.#conf, name), uid);
+    await makeOurs(this.conf, uid);
+    for (const name of await readdir(this.conf)) await this.#share(join(this.conf, name), uid);
     const own = [this.data, this.home, this.temp, this.run];
     for (const folder of own) await handOverTree(folder, uid);
   }

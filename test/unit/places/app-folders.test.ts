@@ -4,8 +4,8 @@ import { existsSync, readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { AppFolders } from '../../../../src/actors/app/folders.ts';
-import { needs } from '../../../support/programs.ts';
+import { AppFolders, type Extractor } from '../../../src/places/app-folders.ts';
+import { needs } from '../../support/programs.ts';
 
 describe('folders of an app', () => {
   let root: string;
@@ -14,13 +14,17 @@ describe('folders of an app', () => {
   });
   afterEach(() => rm(root, { recursive: true, force: true }));
 
+  /** Of each archive comes one file. */
+  const extractor: Extractor = {
+    extract: async (_archive, _format, into) => {
+      await writeFile(join(into, 'index.html'), 'hi');
+      return { entries: 1, bytes: 2 };
+    },
+  };
+  const archive = { path: '/none', format: 'tar', keepsSoleFolder: false } as const;
+  const { signal } = new AbortController();
   const make = (uid: number | null = null) =>
-    new AppFolders({
-      appsRoot: join(root, 'apps'),
-      uploadsRoot: join(root, 'uploads'),
-      appId: 'app_1',
-      uid,
-    });
+    new AppFolders({ appsRoot: join(root, 'apps'), id: 'app_1', uid, extractor });
   const modeOf = async (path: string): Promise<string> => {
     const { mode, uid, gid } = await stat(path);
     return `${(mode & 0o777).toString(8)} ${String(uid)}:${String(gid)}`;
@@ -31,9 +35,9 @@ describe('folders of an app', () => {
     { skip: needs('root') },
     async () => {
       const folders = make(345_678);
-      await folders.prepareRelease('dpl_1');
+      await folders.unpack('dpl_1', archive, { isOurs: true, signal });
       assert.equal(await modeOf(folders.release('dpl_1')), '700 0:0');
-      await folders.handOver('dpl_1');
+      await folders.unpack('dpl_1', archive, { signal });
       assert.equal(await modeOf(folders.release('dpl_1')), '700 345678:345678');
       for (const own of [folders.data, folders.home, folders.temp]) {
         assert.equal(await modeOf(own), '700 345678:345678');
@@ -41,30 +45,22 @@ describe('folders of an app', () => {
       for (const above of [folders.root, join(folders.root, 'releases')]) {
         assert.equal(await modeOf(above), '710 0:345678');
       }
-      assert.equal(await modeOf(await folders.ensureUploads()), '700 0:0');
     },
   );
 
   it('prepare an empty release over what an earlier try left', async () => {
     const folders = make();
-    const release = await folders.prepareRelease('dpl_1');
+    const release = await folders.emptyRelease('dpl_1');
     await writeFile(join(release, 'left'), '');
-    await folders.prepareRelease('dpl_1');
+    await folders.emptyRelease('dpl_1');
     assert.deepEqual(readdirSync(release), []);
   });
 
-  it('keep the releases and uploads that are named', async () => {
+  it('keep the releases that are named', async () => {
     const folders = make();
-    for (const name of ['a', 'b', 'c.partial']) await folders.prepareRelease(name);
+    for (const name of ['a', 'b', 'c.partial']) await folders.emptyRelease(name);
     await folders.keepReleases(new Set(['b']));
     assert.deepEqual(readdirSync(join(folders.root, 'releases')), ['b']);
-    const uploads = await folders.ensureUploads();
-    for (const name of ['x', 'y']) await writeFile(join(uploads, name), '');
-    await folders.keepUploads(new Set(['y']));
-    assert.deepEqual(readdirSync(uploads), ['y']);
-    await folders.removeUpload('y');
-    await folders.removeUpload('y');
-    assert.equal(await folders.hasUpload('y'), false);
   });
 
   it('are removed without following a link', async () => {
@@ -72,11 +68,11 @@ describe('folders of an app', () => {
     const outside = join(root, 'outside');
     await mkdir(outside);
     await writeFile(join(outside, 'kept'), '');
-    const release = await folders.prepareRelease('a');
+    const release = await folders.emptyRelease('a');
     await symlink(outside, join(release, 'link'));
-    await folders.removeAll();
+    await folders.remove();
     assert.ok(existsSync(join(outside, 'kept')));
     assert.ok(!existsSync(folders.root));
-    await folders.removeAll();
+    await folders.remove();
   });
 });

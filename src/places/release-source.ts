@@ -2,21 +2,21 @@
  * Owns reading a release's folder. Strangers wrote its content, and programs of the app may change it at
  * this moment: links are not followed, no pipe or device is opened, and no file is read beyond a limit.
  */
-import { constants, type Stats } from 'node:fs';
-import { access } from 'node:fs/promises';
-import { join, posix } from 'node:path';
+import type { Stats } from 'node:fs';
+import { posix } from 'node:path';
 import {
   Folder,
   ignoreChange,
   NotAFile,
   readWhole,
   within,
-} from '../../../lib/untrusted-files/folder.ts';
-import { WorkFailed } from '../../workload/work-failed.ts';
+} from '../lib/untrusted-files/folder.ts';
+import { ServiceError } from '../lib/errors.ts';
+import type { ReleaseSource } from './place.ts';
 
 const readMaxBytes = 1024 * 1024;
 
-export class Source {
+export class ReleaseFolder implements ReleaseSource {
   readonly folder: string;
 
   constructor(folder: string) {
@@ -31,10 +31,6 @@ export class Source {
     return (await this.#look(path))?.isDirectory() === true;
   }
 
-  /**
-   * The text of a file; null when the file is missing or larger than 1 MiB. Rejects with WorkFailed where
-   * it is there and cannot be read.
-   */
   async text(...path: string[]): Promise<string | null> {
     const bytes = await this.#at(path, (folder, name) => readFile(folder, name, path.join('/')));
     return bytes?.toString() ?? null;
@@ -75,23 +71,10 @@ async function readFile(folder: Folder, name: string, shown: string): Promise<Bu
 /** A link or a folder counts as no file of this name. */
 function notRead(error: unknown, shown: string): undefined {
   if (error instanceof NotAFile && error.kind !== 'link' && error.kind !== 'folder') {
-    throw new WorkFailed(`${shown} cannot be read: it is a ${error.kind}.`);
+    throw new ServiceError('NOT_DEPLOYABLE', `${shown} cannot be read: it is a ${error.kind}.`);
   }
   if ((error as NodeJS.ErrnoException).code === 'EAGAIN') {
-    throw new WorkFailed(`${shown} cannot be read: a program of the app holds it.`);
+    throw new ServiceError('NOT_DEPLOYABLE', `${shown} cannot be read: a program of the app holds it.`);
   }
   return ignoreChange(error);
-}
-
-/** The first program with this name in the folders of a PATH. */
-export async function findProgram(path: readonly string[], name: string): Promise<string | null> {
-  for (const folder of path) {
-    const program = join(folder, name);
-    const usable = await access(program, constants.X_OK).then(
-      () => true,
-      () => false,
-    );
-    if (usable) return program;
-  }
-  return null;
 }
