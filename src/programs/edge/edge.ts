@@ -35,6 +35,8 @@ export interface EdgeOptions {
   logger: Logger;
   /** For tests, which don't open thousands of connections. */
   bounds?: Omit<ClientsOptions, 'clock' | 'logger'>;
+  /** For tests: what all sessions of HTTP/2 may hold together. */
+  heldBytesMax?: number;
 }
 
 /** A bound socket of the runner's, as Node hands it over; a file descriptor or an address is one, too. */

@@ -182,8 +182,12 @@ export class AppConnection {
       return;
     }
     let at = 0;
+    const interim = this.#interim;
     while (this.#head === undefined) {
-      if (at === length) return;
+      if (at === length) {
+        if (this.#interim > interim && !events.answerFlush()) this.#pause();
+        return;
+      }
       at = this.#readHead(events, bytes, at, length);
       if (this.#events === undefined) return;
     }

@@ -6,7 +6,7 @@
  *    bytes that name large entries again and again cost no more than these bytes.
  */
 import { decodeHuffman } from './huffman.ts';
-import { DynamicTable, type Field, sizeOf, staticTable } from './hpack-table.ts';
+import { DynamicTable, type Field, sizeOf, staticTable, tableBytes } from './hpack-table.ts';
 
 export interface HpackBounds {
   /** Of the names and values of a head, with 32 bytes for each field. */
@@ -20,8 +20,6 @@ export interface DecodedHead {
   isTooLarge: boolean;
 }
 
-/** What clients begin with (RFC 9113, 6.5.2). */
-const tableBytes = 4096;
 const integerBitsMax = 28;
 /** Of a compressed head: so that one that is somewhat too large can still be answered. */
 export const blockBytesMax = 64 * 1024;

@@ -6,6 +6,9 @@
  */
 import { staticTable } from './hpack-table.ts';
 
+/** Says that the table is of no bytes from now on. What is never filled can be that at any time. */
+export const emptyTable = '\x20';
+
 const statusName = 8;
 /** Of names in any case: what a field with that name begins with. */
 const namesMax = 1024;

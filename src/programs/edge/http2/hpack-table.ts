@@ -33,6 +33,9 @@ export const staticTable: readonly Field[] = [
 /** What an entry takes besides its characters (RFC 7541, 4.1), and the least of all. */
 const entryBytes = 32;
 
+/** What a table holds until it is agreed otherwise (RFC 9113, 6.5.2). */
+export const tableBytes = 4096;
+
 export function sizeOf({ name, value }: Field): number {
   return name.length + value.length + entryBytes;
 }

@@ -23,7 +23,7 @@ export function readRequest(fields: readonly Field[], endsHere: boolean): Reques
   let [lines, cookie, length, expects, isBehind] = ['', '', '', false, false];
   for (const { name, value } of fields) {
     const isPseudo = name.charCodeAt(0) === colon;
-    if (isPseudo && (isBehind || lineEnd.test(value))) return undefined;
+    if ((isPseudo && isBehind) || lineEnd.test(value)) return undefined;
     isBehind ||= !isPseudo;
     switch (name) {
       case ':method':
@@ -44,11 +44,11 @@ export function readRequest(fields: readonly Field[], endsHere: boolean): Reques
         break;
       case 'host':
         // Two hosts could be taken for either.
-        if ((host ?? value) !== value || lineEnd.test(value)) return undefined;
+        if ((host ?? value) !== value) return undefined;
         host = value;
         break;
       case 'cookie':
-        if (!lineEnd.test(value)) cookie = cookie === '' ? value : `${cookie}; ${value}`;
+        cookie = cookie === '' ? value : `${cookie}; ${value}`;
         break;
       case 'expect':
         // An interim answer is sent here, as soon as the body is wanted.
@@ -78,7 +78,7 @@ export function readRequest(fields: readonly Field[], endsHere: boolean): Reques
 export function readTrailers(fields: readonly Field[]): string | undefined {
   let lines = '';
   for (const { name, value } of fields) {
-    if (isForbidden(name, value)) return undefined;
+    if (isForbidden(name, value) || lineEnd.test(value)) return undefined;
     lines += lineOf(name, value);
   }
   return passedTrailers(`${lines}\r\n`);
@@ -100,7 +100,6 @@ function isForbidden(name: string, value: string): boolean {
   }
 }
 
-/** Nothing where the value would end the line. */
 function lineOf(name: string, value: string): string {
-  return lineEnd.test(value) ? '' : `${name}: ${value}\r\n`;
+  return `${name}: ${value}\r\n`;
 }

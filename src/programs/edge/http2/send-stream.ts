@@ -4,14 +4,13 @@
  * 1. Data is sent as far as the windows of the stream and of the connection let it.
  * 2. The end goes with the last frame: an answer that is whole when its turn comes has no empty frame behind it.
  */
-import {
-  frameBytesMax,
-  frameFlags,
-  frameHead,
-  frameTypes,
-  headersFrames,
-  windowMax,
-} from './frames.ts';
+import { frameBytesMax, frameFlags, frameHead, frameTypes, windowMax } from './frames.ts';
+
+/** What a piece of data takes besides its bytes: an app may send them one by one. */
+const pieceBytes = 64;
+
+/** Writes a head that is sent next. */
+export type HeadFrames = (stream: number, block: string, endsStream: boolean) => string;
 
 export class SendStream {
   readonly id: number;
@@ -19,14 +18,19 @@ export class SendStream {
   readonly sent: () => void;
   /** Of data that is not sent. */
   pending = 0;
+  /** What its session has counted of it. */
+  counted = 0;
   isOver = false;
   #window: number;
-  #interim = '';
+  /** Heads that come before the one of the answer. */
+  readonly #interim: string[] = [];
   #head = '';
   readonly #pieces: string[] = [];
   /** How much of the first piece is sent. */
   #at = 0;
   #trailers = '';
+  /** Of heads that are not sent. */
+  #headBytes = 0;
   #isEnded = false;
 
   constructor(id: number, window: number, sent: () => void) {
@@ -40,11 +44,18 @@ export class SendStream {
     return this.#window > 0;
   }
 
+  /** What is not sent of it, with what that takes. */
+  get held(): number {
+    return this.pending + this.#headBytes + this.#pieces.length * pieceBytes;
+  }
+
   interim(block: string): void {
-    this.#interim += headersFrames(this.id, block, false);
+    this.#headBytes += block.length;
+    this.#interim.push(block);
   }
 
   head(block: string): void {
+    this.#headBytes += block.length;
     this.#head = block;
   }
 
@@ -68,31 +79,36 @@ export class SendStream {
   /** Whether there is a frame that may be sent now. */
   isSendable(connectionWindow: number): boolean {
     if (this.isOver) return false;
-    if (this.#interim !== '' || this.#head !== '') return true;
+    if (this.#interim.length > 0 || this.#head !== '') return true;
     if (this.pending > 0) return this.#window > 0 && connectionWindow > 0;
     return this.#isEnded;
   }
 
   /** Its next frames, with one of data at most. */
-  take(connectionWindow: number): string {
-    let text = this.#interim;
-    this.#interim = '';
+  take(connectionWindow: number, headFrames: HeadFrames): string {
+    let text = '';
+    for (const block of this.#interim.splice(0)) text += headFrames(this.id, block, false);
     if (this.#head !== '') {
       this.isOver = this.#isLast();
-      text += headersFrames(this.id, this.#head, this.isOver);
+      text += headFrames(this.id, this.#head, this.isOver);
       this.#head = '';
     }
+    this.#headBytes = 0;
     const length = Math.min(this.pending, this.#window, connectionWindow, frameBytesMax);
     if (length > 0) text += this.#takeData(length);
     if (this.pending > 0 || this.isOver || !this.#isEnded) return text;
     this.isOver = true;
-    return text + this.#lastFrame();
+    if (this.#trailers !== '') return text + headFrames(this.id, this.#trailers, true);
+    return text + frameHead(0, frameTypes.data, frameFlags.endStream, this.id);
   }
 
   /** What is not sent never will be. */
   drop(): void {
     this.isOver = true;
     this.pending = 0;
+    this.#headBytes = 0;
+    this.#interim.length = 0;
+    this.#head = '';
     this.#pieces.length = 0;
   }
 
@@ -124,10 +140,5 @@ export class SendStream {
     }
     this.#pieces.splice(0, used);
     return text;
-  }
-
-  #lastFrame(): string {
-    if (this.#trailers !== '') return headersFrames(this.id, this.#trailers, true);
-    return frameHead(0, frameTypes.data, frameFlags.endStream, this.id);
   }
 }

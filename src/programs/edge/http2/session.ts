@@ -1,7 +1,8 @@
 /**
  * Owns a connection of a visitor who speaks HTTP/2 (RFC 9113).
  *
- * 1. What a session may make the edge hold is bounded: streams, the size of heads, what waits to be sent.
+ * 1. What a session may make the edge hold is bounded: streams, the size of heads, what waits to be sent. What all may
+ *    is, too (`holdings.ts`).
  * 2. What costs its client nothing is counted (`calm.ts`); with too much of it the session ends with ENHANCE_YOUR_CALM.
  * 3. Once it drains its client is told so. What that sent before it knew is answered; the session ends with its last
  *    stream.
@@ -10,6 +11,7 @@
 import type { TLSSocket } from 'node:tls';
 
 import type { Clock } from '../../../lib/clock.ts';
+import { sourceOf } from '../../../lib/networks.ts';
 import type { VisitorHost } from '../http1/visitor-connection.ts';
 import type { Origin } from '../visit.ts';
 import type { Watched } from '../watch.ts';
@@ -27,8 +29,10 @@ import {
   windowFrame,
   windowMax,
 } from './frames.ts';
+import type { Holdings, Share } from './holdings.ts';
 import type { HpackEncoder } from './hpack-encoder.ts';
 import { HeadReader } from './head-reader.ts';
+import { tableBytes } from './hpack-table.ts';
 import { Preface } from './preface.ts';
 import { sessionWindow } from './receive-window.ts';
 import { Sender } from './sender.ts';
@@ -41,6 +45,7 @@ export interface SessionOptions {
   host: VisitorHost;
   clock: Clock;
   encoder: HpackEncoder;
+  holdings: Holdings;
   /** It asked too much of others. */
   calmed: () => void;
 }
@@ -65,6 +70,7 @@ export class Http2Session implements FrameEvents, StreamsHost, Watched {
   readonly calm: Calm;
   readonly sender: Sender;
   readonly encoder: HpackEncoder;
+  readonly share: Share;
   readonly #streams: Streams;
   readonly #preface = new Preface();
   readonly #reader = new FrameReader(this);
@@ -80,14 +86,15 @@ export class Http2Session implements FrameEvents, StreamsHost, Watched {
   #drainS = 0;
   #lingered = 0;
 
-  constructor({ socket, origin, host, clock, encoder, calmed }: SessionOptions) {
+  constructor({ socket, origin, host, clock, encoder, holdings, calmed }: SessionOptions) {
     this.socket = socket;
     this.origin = origin;
     this.host = host;
     this.encoder = encoder;
     this.#calmed = calmed;
     this.calm = new Calm(clock, () => this.#lose());
-    this.sender = new Sender(socket, () => this.#lose());
+    this.share = holdings.open(sourceOf(origin.address), () => this.#lose());
+    this.sender = new Sender(socket, this.share, () => this.#lose());
     this.#streams = new Streams(this);
     this.#heads = new HeadReader((...head) => this.#streams.head(...head));
     this.#sinceS = this.#headS = host.watch.nowS;
@@ -220,6 +227,7 @@ export class Http2Session implements FrameEvents, StreamsHost, Watched {
     if (typeof settings === 'number') return settings;
     if (this.#phase === 'preface') this.#phase = 'open';
     this.sender.control(settingsAck);
+    if (settings.tableBytes < tableBytes) this.sender.emptyTable();
     if (settings.window !== undefined) this.#streams.setFirstWindow(settings.window);
     return undefined;
   }
@@ -294,5 +302,6 @@ export class Http2Session implements FrameEvents, StreamsHost, Watched {
     this.#reader.stop();
     this.host.watch.delete(this);
     this.#streams.close();
+    this.share.close();
   }
 }

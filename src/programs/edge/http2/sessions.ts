@@ -5,8 +5,16 @@ import type { Clock } from '../../../lib/clock.ts';
 import type { Logger } from '../../../lib/log.ts';
 import type { VisitorHost } from '../http1/visitor-connection.ts';
 import type { Origin } from '../visit.ts';
+import { Holdings } from './holdings.ts';
 import { HpackEncoder } from './hpack-encoder.ts';
 import { Http2Session } from './session.ts';
+
+export interface SessionsOptions {
+  clock: Clock;
+  logger: Logger;
+  /** For tests: see `holdings.ts`. */
+  heldBytesMax?: number;
+}
 
 export class Http2Sessions {
   readonly #host: VisitorHost;
@@ -14,9 +22,11 @@ export class Http2Sessions {
   readonly #logger: Logger;
   /** Of all of them: it knows nothing of what it told whom. */
   readonly #encoder = new HpackEncoder();
+  readonly #holdings: Holdings;
   readonly #sessions = new Set<Http2Session>();
 
-  constructor(host: VisitorHost, { clock, logger }: { clock: Clock; logger: Logger }) {
+  constructor(host: VisitorHost, { clock, logger, heldBytesMax }: SessionsOptions) {
+    this.#holdings = new Holdings(heldBytesMax);
     this.#host = host;
     this.#clock = clock;
     this.#logger = logger;
@@ -26,8 +36,9 @@ export class Http2Sessions {
     const calmed = (): void => this.#logger.debug({ client: at.address }, 'edge_session_ended');
     const [host, clock] = [this.#host, this.#clock];
     const origin: Origin = { ...at, version: '2' };
-    const encoder = this.#encoder;
-    const session = new Http2Session({ socket, origin, host, clock, encoder, calmed });
+    const [encoder, holdings] = [this.#encoder, this.#holdings];
+    const shared = { host, clock, encoder, holdings };
+    const session = new Http2Session({ socket, origin, ...shared, calmed });
     this.#sessions.add(session);
     socket.once('close', () => this.#sessions.delete(session));
     if (host.isDraining) session.drain();

@@ -4,14 +4,16 @@
  * 1. What is wrong about a stream ends that stream alone, and is counted. What makes the client's view of the session
  *    another than ours ends the session.
  * 2. What comes on a stream that was ended here meanwhile is dropped. Its bytes are given back.
+ * 3. Behind an answer that is whole nothing more is taken of its request (RFC 9113, 8.1).
  */
 import type { TLSSocket } from 'node:tls';
 
 import type { VisitorHost } from '../http1/visitor-connection.ts';
 import type { Origin } from '../visit.ts';
 import type { Calm } from './calm.ts';
-import { type ErrorCode, errors, firstWindow, headersFrames, resetFrame } from './frames.ts';
+import { type ErrorCode, errors, firstWindow, resetFrame } from './frames.ts';
 import type { DecodedHead } from './hpack-decoder.ts';
+import type { Share } from './holdings.ts';
 import type { HpackEncoder } from './hpack-encoder.ts';
 import { giveBack, type Receives, sessionWindow, streamWindow } from './receive-window.ts';
 import { readRequest, readTrailers } from './request-fields.ts';
@@ -26,6 +28,7 @@ export interface StreamsHost {
   readonly sender: Sender;
   readonly calm: Calm;
   readonly encoder: HpackEncoder;
+  readonly share: Share;
   /** New streams are not taken any more. */
   readonly isClosed: boolean;
   fail(code: ErrorCode): void;
@@ -41,6 +44,8 @@ const [earnedByRequest, earnedByFrame] = [16, 16];
 
 interface UnderWay {
   visit: Http2Visit;
+  /** Of its head. */
+  bytes: number;
   over: () => void;
 }
 
@@ -48,6 +53,7 @@ export class Streams implements VisitSession {
   readonly origin: Origin;
   readonly sender: Sender;
   readonly encoder: HpackEncoder;
+  readonly share: Share;
   readonly #session: StreamsHost;
   readonly #underWay = new Map<number, UnderWay>();
   readonly #ended = new Set<number>();
@@ -55,6 +61,8 @@ export class Streams implements VisitSession {
   /** What a stream may send at first. */
   #firstWindow = firstWindow;
   #last = 0;
+  /** The one before. */
+  #lastButOne = -1;
   /** Whose data comes, whose was told what came at once, and how much of the frame is not told. */
   #current: Http2Visit | undefined;
   #told: Http2Visit | undefined;
@@ -66,6 +74,7 @@ export class Streams implements VisitSession {
     this.origin = session.origin;
     this.sender = session.sender;
     this.encoder = session.encoder;
+    this.share = session.share;
   }
 
   /** The greatest number that a client has used. */
@@ -83,7 +92,7 @@ export class Streams implements VisitSession {
     if (known !== undefined) this.#trailers(known.visit, decoded, endsStream);
     else if (stream > this.#last) this.#begin(stream, decoded, endsStream);
     else if (this.#ended.has(stream)) this.#ended[endsStream ? 'delete' : 'add'](stream);
-    else this.#session.fail(errors.streamClosed);
+    else this.#session.fail(this.#wasPassedOver(stream) ? errors.protocol : errors.streamClosed);
   }
 
   dataBegins(stream: number, length: number): void {
@@ -187,17 +196,20 @@ export class Streams implements VisitSession {
 
   sent(visit: Http2Visit): void {
     this.#session.calm.earn(earnedByFrame);
-    if (visit.out.isOver && visit.isReceived) this.#end(visit);
+    if (!visit.out.isOver) return;
+    if (visit.isReceived) this.#end(visit);
+    else this.reset(visit, errors.none);
   }
 
   #begin(stream: number, decoded: DecodedHead, endsStream: boolean): void {
+    this.#lastButOne = this.#last === 0 ? -1 : this.#last;
     this.#last = stream;
     if (this.#session.isClosed || this.#underWay.size >= streamsMax) {
       this.#turnAway(stream, errors.refusedStream, endsStream);
       return;
     }
     if (decoded.isTooLarge) {
-      this.sender.control(headersFrames(stream, this.encoder.status(431), true));
+      this.sender.answer(stream, this.encoder.status(431));
       if (!endsStream) this.#turnAway(stream, errors.none, false);
       else this.#session.calm.count();
       return;
@@ -211,7 +223,9 @@ export class Streams implements VisitSession {
     const windows = { sends: this.#firstWindow, receives: streamWindow };
     const visit = new Http2Visit(this, stream, request, windows);
     visit.isReceived = endsStream;
-    this.#underWay.set(stream, { visit, over: host.begun(socket) });
+    const bytes = request.head.fields.length + request.head.target.length;
+    this.#underWay.set(stream, { visit, bytes, over: host.begun(socket) });
+    this.share.add(bytes);
     calm.earn(earnedByRequest);
     host.visit(visit);
   }
@@ -241,6 +255,11 @@ export class Streams implements VisitSession {
   /** Data of a stream that is over. */
   #unwanted(stream: number): void {
     if (!this.#ended.has(stream)) this.#turnAway(stream, errors.streamClosed, true);
+  }
+
+  /** It was closed by the one behind it, without having been used (RFC 9113, 5.1.1). */
+  #wasPassedOver(stream: number): boolean {
+    return stream > this.#lastButOne && stream < this.#last;
   }
 
   #isIdleNumber(stream: number): boolean {
@@ -277,6 +296,7 @@ export class Streams implements VisitSession {
     this.sender.forget(visit.out);
     visit.gone();
     visit.dropBody();
+    this.share.add(-known.bytes);
     known.over();
     if (this.#underWay.size === 0) this.#session.idle();
   }

@@ -7,6 +7,8 @@ import type { Origin, Visit, VisitEvents } from '../visit.ts';
 import { type ErrorCode, errors } from './frames.ts';
 import type { HpackEncoder } from './hpack-encoder.ts';
 import type { Request } from './request-fields.ts';
+import { HeldBody } from './held-body.ts';
+import type { Share } from './holdings.ts';
 import { SendStream } from './send-stream.ts';
 import type { Sender } from './sender.ts';
 
@@ -15,6 +17,7 @@ export interface VisitSession {
   readonly origin: Origin;
   readonly sender: Sender;
   readonly encoder: HpackEncoder;
+  readonly share: Share;
   /** So much of its body is not held any more. */
   taken(visit: Http2Visit, bytes: number): void;
   reset(visit: Http2Visit, code: ErrorCode): void;
@@ -43,7 +46,7 @@ export class Http2Visit implements Visit {
   readonly #expectsContinue: boolean;
   #events: VisitEvents | undefined;
   #way: BodyWay = 'held';
-  readonly #held: Buffer[] = [];
+  readonly #held = new HeldBody();
   #received = 0;
   #trailers = '';
   #hasNoBody = false;
@@ -62,11 +65,6 @@ export class Http2Visit implements Visit {
     this.#expectsContinue = expectsContinue;
     this.window = windows.receives;
     this.out = new SendStream(id, windows.sends, () => this.#sent());
-  }
-
-  /** Of its body, what waits. */
-  get heldBytes(): number {
-    return this.#held.reduce((sum, { length }) => sum + length, 0);
   }
 
   listen(events: VisitEvents): void {
@@ -95,7 +93,8 @@ export class Http2Visit implements Visit {
 
   dropBody(): void {
     this.#way = 'dropped';
-    for (const { length } of this.#held.splice(0)) this.#session.taken(this, length);
+    for (let bytes = this.#shift(); bytes !== undefined; bytes = this.#shift())
+      this.#session.taken(this, bytes.length);
   }
 
   interim({ status, fields }: AnswerHead): void {
@@ -120,17 +119,17 @@ export class Http2Visit implements Visit {
 
   bytes(bytes: Buffer, from: number, to: number): void {
     if (this.#hasNoBody || this.out.isOver || from === to) return;
-    this.#session.sender.pending += to - from;
     this.out.data(bytes.toString('latin1', from, to));
   }
 
   flush(): boolean {
     const { out } = this;
-    const { sender } = this.#session;
+    const { sender, share } = this.#session;
     if (out.isOver) return true;
     sender.ready(out);
-    if (out.pending >= sendFrom) sender.flush();
-    const isFull = out.pending >= waitFrom || (out.pending > 0 && sender.pending >= sessionMax);
+    if (out.held >= sendFrom) sender.flush();
+    const isMuch = sender.held >= sessionMax || share.isTight;
+    const isFull = out.held >= waitFrom || (out.held > 0 && isMuch);
     this.#awaitsDrain = isFull;
     return !isFull;
   }
@@ -154,7 +153,6 @@ export class Http2Visit implements Visit {
     const lines = withoutNames(text.slice(text.indexOf('\r\n') + 2, end + 2), ['connection']);
     this.out.head(encoder.status(notice.status) + encoder.lines(lines));
     const body = text.slice(end + 4);
-    sender.pending += body.length;
     if (body !== '') this.out.data(body);
     this.out.end('');
     sender.ready(this.out);
@@ -172,7 +170,8 @@ export class Http2Visit implements Visit {
     if (typeof body === 'number' && this.#received > body) return false;
     // What waits comes first.
     if (this.#way === 'held' || this.#way === 'paused' || this.#held.length > 0) {
-      this.#held.push(Buffer.from(bytes.subarray(from, to)));
+      this.#held.add(bytes, from, to);
+      this.#session.share.add(to - from);
       return true;
     }
     this.#pass(bytes, from, to);
@@ -208,12 +207,19 @@ export class Http2Visit implements Visit {
 
   #readOn(): void {
     while (this.#way === 'flows') {
-      const bytes = this.#held.shift();
+      const bytes = this.#shift();
       if (bytes === undefined) break;
       this.#pass(bytes, 0, bytes.length);
       this.flushBody();
     }
     if (this.isReceived) this.#endBody();
+  }
+
+  /** Of what waits, some. */
+  #shift(): Buffer | undefined {
+    const bytes = this.#held.shift();
+    if (bytes !== undefined) this.#session.share.add(-bytes.length);
+    return bytes;
   }
 
   #endBody(): void {
@@ -225,7 +231,7 @@ export class Http2Visit implements Visit {
 
   #sent(): void {
     this.#session.sent(this);
-    if (!this.#awaitsDrain || this.out.pending >= sendFrom) return;
+    if (!this.#awaitsDrain || this.out.held >= sendFrom) return;
     this.#awaitsDrain = false;
     this.#events?.drained();
   }

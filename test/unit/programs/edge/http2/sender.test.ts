@@ -52,17 +52,24 @@ describe('Sender', () => {
   let sender: Sender;
   let overwhelmed: number;
   let sent: number[];
+  /** What its session is told to hold. */
+  let held: number;
   beforeEach(() => {
     client = new Client();
     overwhelmed = 0;
     sent = [];
-    sender = new Sender(client as unknown as TLSSocket, () => overwhelmed++);
+    held = 0;
+    const share = {
+      isTight: false,
+      add: (bytes: number) => (held += bytes),
+      close: () => undefined,
+    };
+    sender = new Sender(client as unknown as TLSSocket, share, () => overwhelmed++);
   });
   afterEach(() => client.destroy());
   const answer = (id: number, bytes: number, window = 1_000_000): SendStream => {
     const stream = new SendStream(id, window, () => sent.push(id));
     stream.head('\x88');
-    sender.pending += bytes;
     if (bytes > 0) stream.data('x'.repeat(bytes));
     stream.end('');
     sender.ready(stream);
@@ -83,7 +90,7 @@ describe('Sender', () => {
       { type: 1, flags: 5, stream: 3, length: 1 },
     ]);
     assert.deepEqual(sent, [1, 3]);
-    assert.equal(sender.pending, 0);
+    assert.equal(sender.held, 0);
   });
 
   it('has streams send by rounds, a frame of data each', async () => {
@@ -139,14 +146,14 @@ describe('Sender', () => {
     client.takes = false;
     answer(1, 500_000);
     await settle();
-    const waiting = sender.pending;
+    const waiting = sender.held;
     assert.ok(waiting > 300_000);
     answer(3, 5);
     await settle();
     assert.ok(!client.streams.includes(3));
     client.take();
     await settle();
-    assert.equal(sender.pending, 0);
+    assert.equal(sender.held, 0);
     assert.ok(client.streams.includes(3));
   });
 
@@ -163,7 +170,7 @@ describe('Sender', () => {
     const stream = answer(1, 5);
     sender.forget(stream);
     await settle();
-    assert.deepEqual([client.writes, sender.pending], [[], 0]);
+    assert.deepEqual([client.writes, sender.held], [[], 0]);
   });
 
   it('sends the last frames at once, and nothing behind them', async () => {
