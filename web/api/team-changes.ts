@@ -22,6 +22,7 @@ export const TeamChanges = graphql(`
         restarts
         autoDeploy
         deployHookEnabled
+        previewOf
         source
         image
         previewBranches
@@ -180,6 +181,8 @@ function apply(change: Change, cache: Cache, anew: Anew): void {
     case 'app':
       if (app !== null) forgetLarge(cache, app);
       if (app === null) gone(cache, anew, 'App', id, 'apps');
+      // It stands in no list of apps; its state is that of the preview.
+      else if (app.previewOf !== null) anew(cache, ['previews']);
       else if (!isListed(cache, `App:${id}`, 'Query', 'apps')) anew(cache, ['apps']);
       break;
     case 'database':

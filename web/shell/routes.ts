@@ -50,6 +50,7 @@ export const routes: readonly Route[] = [
   },
   { path: '/apps/:id/metrics', load: () => import('../pages/app/metrics/page.tsx') },
   { path: '/apps/:id/console', load: () => import('../pages/app/console/page.tsx') },
+  { path: '/apps/:id/git', load: () => import('../pages/app/git/page.tsx') },
   { path: '/apps/:id/environment', load: () => import('../pages/app/environment/page.tsx') },
   { path: '/apps/:id/domains', load: () => import('../pages/app/domains/page.tsx') },
   { path: '/apps/:id/settings', load: () => import('../pages/app/settings/page.tsx') },
@@ -66,6 +67,14 @@ export const routes: readonly Route[] = [
     path: '/team',
     load: () => import('../pages/team/page.tsx'),
     nav: { group: 'team', label: 'People and roles', icon: 'team' },
+  },
+  {
+    path: '/git',
+    load: () => import('../pages/git/page.tsx'),
+    nav: {
+      ...{ group: 'team', label: 'Git', icon: 'git' },
+      shownTo: ({ can }) => can('manage_git'),
+    },
   },
   {
     path: '/tokens',

@@ -71,6 +71,11 @@ export const AppType = builder.objectRef<Readonly<AppRecord>>('App').implement({
       resolve: (app, _args, { read, principal }) =>
         capabilitiesOn(read.reader, principal, { kind: 'app', app }),
     }),
+    previewOf: t.id({
+      nullable: true,
+      description: 'Of a preview: the app that it is one of.',
+      resolve: ({ previewOf }) => previewOf?.appId ?? null,
+    }),
     createdAt: t.expose('createdAtMs', { type: 'DateTime' }),
     updatedAt: t.expose('updatedAtMs', { type: 'DateTime' }),
   }),

@@ -29,3 +29,31 @@ describe('the search of the overview', () => {
     assert.deepEqual(found('41032'), []);
   });
 });
+
+describe('the folders of the overview', () => {
+  const all = [
+    ...folders,
+    { id: 'fld_2', name: 'Old', parentId: 'fld_1' },
+    { id: 'fld_3', name: 'Attic', parentId: null },
+    { id: 'fld_4', name: 'Attic', parentId: null },
+  ];
+  const told = (search: string): string[] =>
+    rowsOf([...things, { ...thing('Loose'), folderId: 'fld_unseen' }], all, {
+      ...{ search, order: 'name' },
+    }).map((row) =>
+      row.kind === 'thing'
+        ? row.thing.name
+        : `${row.path} ${String(row.count)}${row.isEmpty ? ' empty' : ''}`,
+    );
+
+  it('are all there, each for itself, and say in which nothing is', () => {
+    assert.deepEqual(told(''), [
+      ...['Loose', 'Attic 0 empty', 'Attic 0 empty', 'Website 2', 'Shop 9', 'Shop 10'],
+      'Website / Old 0 empty',
+    ]);
+  });
+
+  it('are left out of a search that finds nothing in them', () => {
+    assert.deepEqual(told('shop'), ['Website 2', 'Shop 9', 'Shop 10']);
+  });
+});

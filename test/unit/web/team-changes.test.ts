@@ -7,6 +7,7 @@ import { cache } from '../../../web/api/cache.ts';
 import { InFlight } from '../../../web/api/in-flight.ts';
 import { TeamChanges } from '../../../web/api/team-changes.ts';
 import { OverviewApps, OverviewRest } from '../../../web/pages/overview/things.ts';
+import { PreviewsQuery } from '../../../web/pages/app/git/documents.ts';
 import { eventually } from '../../support/eventually.ts';
 
 interface Asked {
@@ -56,7 +57,8 @@ function open() {
     asked,
     client,
     tell: (change: Record<string, unknown>) => tell(filled(selectionSet, 'TeamChange', change)),
-    app: (id: string) => filled(selectionOf(selectionSet, 'app'), 'App', { id, restarts: 0 }),
+    app: (id: string, given = {}) =>
+      filled(selectionOf(selectionSet, 'app'), 'App', { id, restarts: 0, ...given }),
   };
 }
 
@@ -120,6 +122,17 @@ describe('what is told of a team', () => {
     tab.tell({ kind: 'folder', id: 'fld_1' });
     // What is in the list already needs no other one.
     await isAsked('OverviewApps', 'OverviewRest', 'OverviewApps', 'OverviewRest');
+  });
+
+  it('has the previews asked again when one of them changes, and not the apps', async () => {
+    tab.asked[0]?.answer(appsOf('app_1'));
+    tab.asked[1]?.answer(rest);
+    await eventually('one is shown', () => apps.join() === 'app_1');
+    tab.client.query(PreviewsQuery, { id: 'app_1' }).subscribe(() => undefined);
+    await isAsked('OverviewApps', 'OverviewRest', 'AppGitPage');
+    tab.asked[2]?.answer({ __typename: 'Query', app: null, previews: [] });
+    tab.tell({ kind: 'app', id: 'app_2', app: tab.app('app_2', { previewOf: 'app_1' }) });
+    await isAsked('OverviewApps', 'OverviewRest', 'AppGitPage', 'AppGitPage');
   });
 
   it('has all asked again when it says refetch, and nothing when it only says ready', async () => {

@@ -88,7 +88,7 @@ function PowerMenu({ app }: { app: App }) {
   const [, start] = useMutation(StartApp);
   const [, stop] = useMutation(StopApp);
   const [, restart] = useMutation(RestartApp);
-  const { id, name, status } = app;
+  const { id, name, status, previewOf } = app;
   const isStopped = status === 'stopped';
   type Act = (variables: { id: string }) => Promise<{ error?: CombinedError | undefined }>;
   const run = async (act: Act, done: string): Promise<void> => {
@@ -112,9 +112,11 @@ function PowerMenu({ app }: { app: App }) {
             >
               Restart
             </MenuItem>
-            <MenuItem icon="stop" danger onSelect={() => setAsks(true)}>
-              Stop…
-            </MenuItem>
+            {previewOf === null && (
+              <MenuItem icon="stop" danger onSelect={() => setAsks(true)}>
+                Stop…
+              </MenuItem>
+            )}
           </>
         )}
       </Menu>

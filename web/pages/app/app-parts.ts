@@ -32,6 +32,7 @@ export const AppHead = graphql(
       status
       url
       capabilities
+      previewOf
       upload {
         uploadedAt
       }
@@ -78,10 +79,16 @@ export const appTabs: readonly AppTab[] = [
   { path: '/log', label: 'Log', needs: 'view_logs' },
   { path: '/metrics', label: 'Metrics', needs: 'view_metrics' },
   { path: '/console', label: 'Console', needs: 'open_app_console' },
-  { path: '/environment', label: 'Environment', needs: 'manage_env' },
-  { path: '/domains', label: 'Domains' },
-  { path: '/settings', label: 'Settings' },
+  { path: '/git', label: 'Git', of: (app) => app.source === 'GIT' && isWhole(app) },
+  { path: '/environment', label: 'Environment', needs: 'manage_env', of: isWhole },
+  { path: '/domains', label: 'Domains', of: isWhole },
+  { path: '/settings', label: 'Settings', of: isWhole },
 ];
+
+/** Whether it is no preview, which has nothing of these of its own. */
+function isWhole({ previewOf }: App): boolean {
+  return previewOf === null;
+}
 
 export const isUnderWay = ({ status }: Pick<Deployment, 'status'>): boolean =>
   status === 'queued' || status === 'building' || status === 'starting';

@@ -41,6 +41,11 @@ export function AppFrame({ id, title = '', width = 'normal', children }: AppFram
       title={app.name}
       tab={title}
       width={width}
+      crumbs={
+        app.previewOf === null
+          ? []
+          : [{ href: `/apps/${app.previewOf}/git`, label: 'The app that it is a preview of' }]
+      }
       beside={<StatusDot status={app.status} />}
       actions={<AppActions app={app} />}
     >

@@ -7,8 +7,9 @@ import { ErrorNote } from '../../ui/error-note.tsx';
 import { SearchField, SelectField } from '../../ui/field.tsx';
 import { EmptyState, Page as Frame, Skeleton } from '../../ui/page.tsx';
 import { useSession } from '../../shell/session.ts';
+import { DeleteFolder } from './delete-folder.tsx';
 import { NewFolder } from './new-folder.tsx';
-import { ThingList } from './thing-list.tsx';
+import { type FolderOf, ThingList } from './thing-list.tsx';
 import {
   type Order,
   OverviewApps,
@@ -30,6 +31,7 @@ export function Page() {
   const [rest, askRest] = useQuery({ query: OverviewRest });
   const [search, setSearch] = useState('');
   const [order, setOrder] = useState<Order>('name');
+  const [leaving, setLeaving] = useState<FolderOf | null>(null);
   const wanted = useDeferredValue(search);
   const databases = rest.data?.databases;
   const folders = rest.data?.folders;
@@ -53,7 +55,7 @@ export function Page() {
       )}
     </>
   );
-  const isEmpty = things?.length === 0;
+  const isEmpty = things?.length === 0 && folders?.length === 0;
   return (
     <Frame title="Overview" actions={isEmpty ? null : actions}>
       {failed && (
@@ -90,8 +92,9 @@ export function Page() {
           {rows.length === 0 ? (
             <EmptyState icon="search" title={`Nothing matches “${wanted}”`} />
           ) : (
-            <ThingList rows={rows} />
+            <ThingList rows={rows} onDelete={can('manage_folders') ? setLeaving : undefined} />
           )}
+          <DeleteFolder folder={leaving} close={() => setLeaving(null)} />
         </>
       )}
     </Frame>

@@ -2,6 +2,7 @@
 import { useWindowVirtualizer } from '@tanstack/react-virtual';
 import { memo, useLayoutEffect, useRef, useState } from 'react';
 import { Link } from 'wouter';
+import { IconButton } from '../../ui/button.tsx';
 import { Icon } from '../../ui/icon.tsx';
 import { RelativeTime } from '../../ui/relative-time.tsx';
 import { StatusDot } from '../../ui/status.tsx';
@@ -9,7 +10,15 @@ import type { Row, Thing } from './things.ts';
 
 const heights = { folder: 44, thing: 60 } as const;
 
-export function ThingList({ rows }: { rows: readonly Row[] }) {
+interface ThingListProps {
+  rows: readonly Row[];
+  /** Absent for whoever may not. */
+  onDelete?: ((folder: FolderOf) => void) | undefined;
+}
+
+export type FolderOf = Extract<Row, { kind: 'folder' }>;
+
+export function ThingList({ rows, onDelete }: ThingListProps) {
   const list = useRef<HTMLUListElement>(null);
   const [top, setTop] = useState(0);
   useLayoutEffect(() => {
@@ -40,7 +49,7 @@ export function ThingList({ rows }: { rows: readonly Row[] }) {
             style={{ height: size, transform: `translateY(${String(start - top)}px)` }}
           >
             {row.kind === 'folder' ? (
-              <FolderRow path={row.path} count={row.count} />
+              <FolderRow folder={row} onDelete={onDelete} />
             ) : (
               <ThingRow thing={row.thing} />
             )}
@@ -56,12 +65,21 @@ function keyOf(row: Row | undefined, at: number): string {
   return row.kind === 'folder' ? `folder ${row.id}` : row.thing.id;
 }
 
-function FolderRow({ path, count }: { path: string; count: number }) {
+function FolderRow({ folder, onDelete }: Pick<ThingListProps, 'onDelete'> & { folder: FolderOf }) {
+  const { path, count, isEmpty } = folder;
   return (
-    <h2 className="things-heading">
-      <Icon name="folder" /> <span className="things-path">{path}</span>
+    <div className="things-heading">
+      <Icon name="folder" /> <h2 className="things-path">{path}</h2>
       <span className="things-count">{count}</span>
-    </h2>
+      {isEmpty && onDelete !== undefined && (
+        <IconButton
+          icon="trash"
+          size="small"
+          label={`Delete the folder ${path}`}
+          onClick={() => onDelete(folder)}
+        />
+      )}
+    </div>
   );
 }
 

@@ -76,7 +76,8 @@ export interface Thing {
 export type Order = 'name' | 'state' | 'changed';
 
 export type Row =
-  { kind: 'folder'; id: string; path: string; count: number } | { kind: 'thing'; thing: Thing };
+  | { kind: 'folder'; id: string; path: string; count: number; isEmpty: boolean }
+  | { kind: 'thing'; thing: Thing };
 
 const sources: Readonly<Record<App['source'], string>> = {
   COMPOSE: 'Compose',
@@ -137,7 +138,10 @@ const orders: Readonly<Record<Order, (a: Thing, b: Thing) => number>> = {
   changed: (a, b) => (a.changedAt < b.changedAt ? 1 : a.changedAt > b.changedAt ? -1 : 0),
 };
 
-/** What is shown, row by row: what lies in no folder first, then each folder that holds something. */
+/**
+ * What is shown, row by row: what lies in no folder first, then each folder. Empty ones are shown while nobody
+ * searches.
+ */
 export function rowsOf(
   things: readonly Thing[],
   folders: readonly Folder[],
@@ -151,16 +155,25 @@ export function rowsOf(
       return words.every((word) => text.toLowerCase().includes(word));
     })
     .sort(orders[order]);
-  const groups = Map.groupBy(found, (thing) => pathIn(paths, thing));
-  const sorted = [...groups].sort(([a], [b]) =>
-    a === '' ? -1 : b === '' ? 1 : collator.compare(a, b),
+  const rowsIn = (id: string): Row[] =>
+    (groups.get(id) ?? []).map((thing): Row => ({ kind: 'thing', thing }));
+  const groups = Map.groupBy(found, ({ folderId }) =>
+    folderId !== null && paths.has(folderId) ? folderId : nowhere,
   );
-  return sorted.flatMap(([path, members]): Row[] => {
-    const rows = members.map((thing): Row => ({ kind: 'thing', thing }));
-    if (path === '') return rows;
-    return [{ kind: 'folder', id: path, path, count: members.length }, ...rows];
+  const parents = new Set(folders.map(({ parentId }) => parentId));
+  const held = new Set(things.map(({ folderId }) => folderId));
+  const sorted = [...paths].sort(([, a], [, b]) => collator.compare(a, b));
+  const inFolders = sorted.flatMap(([id, path]): Row[] => {
+    const rows = rowsIn(id);
+    if (rows.length === 0 && words.length > 0) return [];
+    const isEmpty = !held.has(id) && !parents.has(id);
+    return [{ kind: 'folder', id, path, count: rows.length, isEmpty }, ...rows];
   });
+  return [...rowsIn(nowhere), ...inFolders];
 }
+
+/** The id of no folder. */
+const nowhere = '';
 
 /** Of an address its host: the port is the same for all of them. Of what is no address itself. */
 function hostIn(text: string): string {
