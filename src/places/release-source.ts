@@ -74,7 +74,10 @@ function notRead(error: unknown, shown: string): undefined {
     throw new ServiceError('NOT_DEPLOYABLE', `${shown} cannot be read: it is a ${error.kind}.`);
   }
   if ((error as NodeJS.ErrnoException).code === 'EAGAIN') {
-    throw new ServiceError('NOT_DEPLOYABLE', `${shown} cannot be read: a program of the app holds it.`);
+    throw new ServiceError(
+      'NOT_DEPLOYABLE',
+      `${shown} cannot be read: a program of the app holds it.`,
+    );
   }
   return ignoreChange(error);
 }
