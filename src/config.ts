@@ -44,6 +44,8 @@ const parsers = {
   ),
   edgeHost: text,
   edgePort: integer(1, 65_535),
+  /** Where agents of other servers dial in. */
+  agentPort: integer(1, 65_535),
   /** Null: the edge speaks no HTTPS. */
   edgeTlsPort: orNone(integer(1, 65_535)),
   /** Whether the edge serves the panel, too, and what of `Strict-Transport-Security` it tells there. */

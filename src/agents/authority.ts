@@ -81,7 +81,7 @@ export class AgentAuthority {
 
   /** SHA-256 of the authority's public key (SPKI, DER), in base64url: by it an agent knows the certificate. */
   get caKeyHash(): string {
-    return keyHashOf(this.#known().key);
+    return keyHashOf(this.#known().record);
   }
 
   /** A new one, as it has to be stored first. */
@@ -195,10 +195,9 @@ export class AgentAuthority {
 }
 
 /** As it stands in a bootstrap token. */
-export function keyHashOf(key: KeyObject): string {
-  return createHash('sha256')
-    .update(key.export({ type: 'spki', format: 'der' }))
-    .digest('base64url');
+export function keyHashOf({ certificate }: Pick<AgentAuthorityRecord, 'certificate'>): string {
+  const key = createPublicKey(certificate).export({ type: 'spki', format: 'der' });
+  return createHash('sha256').update(key).digest('base64url');
 }
 
 const authorityId = 'agents';

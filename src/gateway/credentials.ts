@@ -83,19 +83,37 @@ export class Callers {
     challenge: string | (() => string) = '',
     audience: 'api' | 'mcp' = 'api',
   ): SignedIn {
-    try {
-      if (!hasBearer(exchange)) {
-        throw new ServiceError('UNAUTHENTICATED', 'An API token is needed.');
-      }
-      if (exchange.headerCount('authorization') !== 1) {
-        throw new ServiceError('UNAUTHENTICATED', 'There is more than one Authorization header.');
-      }
+    return this.#withBearer(exchange, 'An API token is needed.', challenge, () => {
       const principal = this.#options.authenticator.byToken({
         ...credentialsOf(exchange),
         audience,
       });
       this.#options.onCaller?.(principal);
       return principal;
+    });
+  }
+
+  /** What a bearer token stands for that is nobody's: `find` throws UNAUTHENTICATED for one that is not good. */
+  byBearer<T>(exchange: CallerSide, find: (token: string) => T): T {
+    return this.#withBearer(exchange, 'A bootstrap token is needed.', '', () => {
+      const token = /^bearer +(\S+)$/i.exec(exchange.header('authorization'))?.[1];
+      if (token !== undefined) return find(token);
+      throw new ServiceError('UNAUTHENTICATED', 'The Authorization header holds no token.');
+    });
+  }
+
+  #withBearer<T>(
+    exchange: CallerSide,
+    missing: string,
+    challenge: string | (() => string),
+    find: () => T,
+  ): T {
+    try {
+      if (!hasBearer(exchange)) throw new ServiceError('UNAUTHENTICATED', missing);
+      if (exchange.headerCount('authorization') !== 1) {
+        throw new ServiceError('UNAUTHENTICATED', 'There is more than one Authorization header.');
+      }
+      return find();
     } catch (error) {
       if (!(error instanceof ServiceError) || error.code !== 'UNAUTHENTICATED') throw error;
       if (hasBearer(exchange)) this.#countFailure(exchange);

@@ -38,6 +38,8 @@ export const errorTable = {
   NOT_DEPLOYABLE: { status: 409, title: 'Conflict' },
   NOT_RUNNING: { status: 409, title: 'Conflict' },
   ENGINE_NOT_AVAILABLE: { status: 409, title: 'Conflict' },
+  ILLEGAL_STEP: { status: 409, title: 'Conflict' },
+  VERSION_MISMATCH: { status: 409, title: 'Conflict' },
   BACKUP_RUNNING: { status: 409, title: 'Conflict' },
   RESTORE_RUNNING: { status: 409, title: 'Conflict' },
   RUN_NOT_FINISHED: { status: 409, title: 'Conflict' },

@@ -32,6 +32,7 @@ import { serversDefinition } from '../actors/server/actor.ts';
 import { teamActorDefinition } from '../actors/team/actor.ts';
 import type { DepsAt } from '../actors/workload/core.ts';
 import type { WorkloadDeps } from '../actors/workload/deps.ts';
+import type { AgentAuthority } from '../agents/authority.ts';
 import { type Config, isDefaultNodeImage } from '../config.ts';
 import type { Driver } from '../drivers/driver.ts';
 import type { AppsRoot } from '../drivers/process/apps-root.ts';
@@ -73,6 +74,7 @@ export interface ActorParts {
   placeOf: (serverId: string) => Place;
   folders: DataFolders;
   appsRoot: AppsRoot;
+  authority: AgentAuthority;
   backups: Omit<BackupDeps, 'sourceOf'>;
   /** The way to addresses that callers name. */
   fetch: GuardedFetch;

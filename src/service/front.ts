@@ -25,6 +25,8 @@ import { type MetricFamily, singleSample } from '../gateway/metrics-text.ts';
 import type { Metrics } from '../gateway/metrics.ts';
 import type { SocketPlace } from '../gateway/listeners.ts';
 import { Gateway, type SharedPort } from '../gateway/server.ts';
+import { agentBootstrapRoutes } from '../gateway/transports/agent-bootstrap.ts';
+import { agentScriptRoutes } from '../gateway/transports/agent-scripts.ts';
 import { avatarRoute } from '../gateway/transports/avatar.ts';
 import { attachRoutes } from '../gateway/transports/attach.ts';
 import { backupDownloadRoutes } from '../gateway/transports/backup-download.ts';
@@ -39,6 +41,7 @@ import { healthRoute } from '../gateway/transports/health.ts';
 import { logRoutes } from '../gateway/transports/logs.ts';
 import { restoreUploadRoutes } from '../gateway/transports/restore-upload.ts';
 import { sourceRoutes } from '../gateway/transports/source.ts';
+import { takeoverRoutes } from '../gateway/transports/takeover.ts';
 import { backupLimits, Transfers } from '../gateway/transports/transfers.ts';
 import { uploadRoutes } from '../gateway/transports/upload.ts';
 import { DeliveryReader } from '../git/deliveries/delivery-reader.ts';
@@ -49,6 +52,7 @@ import { Avatars } from '../workers/avatars/avatars.ts';
 import type { Tally } from '../lib/tally.ts';
 import type { Config } from '../config.ts';
 import type { Core } from './core.ts';
+import { agentScripts } from './agent-scripts.ts';
 import { Dashboard } from './dashboard.ts';
 import { proveKey } from '../backups/restores/recovery-key.ts';
 import type { ReadCounter } from '../mcp/reads.ts';
@@ -56,6 +60,7 @@ import { panelSocketOf, preparePanelDir } from '../protocol/panel-sockets.ts';
 import { type ServedMcp, serveMcp } from './mcp.ts';
 import type { GitConnectionRecord } from '../store/records/records.ts';
 import { tables } from '../store/records/tables.ts';
+import manifest from '../../package.json' with { type: 'json' };
 
 /** That have to be drawn, for one network. */
 const avatarsPerMinute = 600;
@@ -160,7 +165,10 @@ export class Front {
     return new Gateway({
       host: config.host,
       port: config.port,
-      routes: [...auditedRoutes(this.#routes(), core.audit), ...routes],
+      routes: [
+        ...auditedRoutes([...this.#routes(), ...this.#agentRoutes()], core.audit),
+        ...routes,
+      ],
       webSockets: [this.#graphqlSockets.route],
       logger,
       accessLines,
@@ -283,6 +291,21 @@ export class Front {
     const secretOf = (connection: Readonly<GitConnectionRecord>): string | null =>
       openWebhookSecret(secrets, connection);
     return gitWebhookRoutes({ reader, actors, deliveries: new DeliveryReader(), secretOf });
+  }
+
+  #agentRoutes(): Route[] {
+    const { callers, ground, config, publicUrl } = this.#options.core;
+    const { store: reader, actors } = ground;
+    const common = { reader, actors, callers, clock: systemClock };
+    const control = () => ({
+      host: new URL(publicUrl()).hostname.replace(/^\[|\]$/g, ''),
+      port: config.agentPort,
+    });
+    return [
+      ...agentBootstrapRoutes({ ...common, version: manifest.version, control }),
+      ...takeoverRoutes(common),
+      ...agentScriptRoutes(agentScripts()),
+    ];
   }
 
   /** Resolves when the activity holds that this request reads what the target is. */

@@ -24,7 +24,9 @@ import { trafficSamples } from '../metrics/traffic-samples.ts';
 import { TrafficWatch } from '../metrics/traffic-watch.ts';
 import { usageSamples } from '../metrics/usage-samples.ts';
 import { ActorRuntime } from '../actors/runtime/runtime.ts';
+import { AgentAuthority } from '../agents/authority.ts';
 import { IsolationWatch } from '../actors/server/isolation-watch.ts';
+import { serversActor } from '../actors/server/protocol.ts';
 import { ServerWatch } from '../actors/server/watch.ts';
 import { LiveLogs } from '../logs/live/live-logs.ts';
 import { AccessFeeds } from '../logs/live/access-feeds.ts';
@@ -134,6 +136,8 @@ export class Platform {
   readonly causes = new Causes();
   readonly streams: LiveLogs;
   readonly driver: Driver;
+  /** Who speaks for other servers. */
+  readonly agentAuthority: AgentAuthority;
   readonly isolation: IsolationWatch;
   readonly traffic: TrafficWatch;
   readonly bulk: BulkPool;
@@ -166,8 +170,8 @@ export class Platform {
     this.appsRoot = parts.appsRoot;
     this.folders = dataFolders(config.dataDir);
     this.port = config.port;
-    const { privateNetworks, edgePort, edgeTlsPort } = config;
-    const ownPorts = (): number[] => [this.port, edgePort, edgeTlsPort ?? edgePort];
+    const { privateNetworks, edgePort, edgeTlsPort, agentPort } = config;
+    const ownPorts = (): number[] => [this.port, edgePort, edgeTlsPort ?? edgePort, agentPort];
     this.fetch = new GuardedFetch({ policy: new AddressPolicy({ privateNetworks, ownPorts }) });
     this.actors = new ActorRuntime({
       store,
@@ -182,6 +186,7 @@ export class Platform {
     this.#writer = new LogWriter({ dir: this.folders.logs, logger });
     this.streams = new LiveLogs({ writer: this.#writer, logger });
     this.driver = parts.driver;
+    this.agentAuthority = new AgentAuthority({ reader: store, secrets: parts.secrets, clock });
     this.bulk = new BulkPool({
       temporaryDir: this.folders.arrivingUploads,
       logger,
@@ -217,7 +222,7 @@ export class Platform {
     const place = thisPlace({ driver, appsRoot, bulk, prepareTools, logger });
     registerActors(actors, {
       ...{ config, clock, logger, driver, host: parts.host, streams, reader: store },
-      ...{ secrets, fetch, github, dns, folders, appsRoot },
+      ...{ authority: this.agentAuthority, secrets, fetch, github, dns, folders, appsRoot },
       backups: this.#backups.deps,
       placeOf: () => place,
     });
@@ -242,6 +247,7 @@ export class Platform {
     if (holdsAny(store, tables.apps)) await this.#tools();
     this.actors.start();
     this.actors.inside.tell(activityLog, { type: 'prune' });
+    this.actors.inside.tell(serversActor.at('all'), { type: 'agents-away' });
     this.#servers.start();
     this.#place.start();
     await this.driver.open();
@@ -289,6 +295,7 @@ export class Platform {
     this.#accessFeeds.close();
     await this.actors.close();
     await this.#backups.close();
+    await this.agentAuthority.close();
     await this.#writer.close();
     await this.bulk.close();
     await this.driver.close();

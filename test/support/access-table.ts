@@ -327,6 +327,10 @@ export const fields: readonly FieldLine[] = [
 
   // The instance.
   { field: 'Query.servers', need: null, on: 'team', ask: () => 'servers { id isolation { layer } }' },
+  { field: 'Mutation.addServer', need: 'admin', on: 'none', ask: ({ unique }) => `addServer(name: "${unique}") { server { id } }` },
+  { field: 'Mutation.drainServer', need: 'admin', on: 'none', past: 'NOT_FOUND', ask: () => 'drainServer(id: "srv_none", drain: true) { id }' },
+  { field: 'Mutation.reissueServerBootstrap', need: 'admin', on: 'none', past: 'NOT_FOUND', ask: () => 'reissueServerBootstrap(id: "srv_none") { server { id } }' },
+  { field: 'Mutation.removeServer', need: 'admin', on: 'none', past: 'NOT_FOUND', ask: () => 'removeServer(id: "srv_none")' },
   { field: 'Query.instanceSettings', need: 'signedIn', on: 'none', ask: () => 'instanceSettings { logMaxDays }' },
   { field: 'Query.instanceStatus', need: 'admin', on: 'none', ask: () => 'instanceStatus { version }' },
   { field: 'Mutation.updateInstanceSettings', need: 'admin', on: 'none', ask: () => 'updateInstanceSettings { logMaxDays }' },

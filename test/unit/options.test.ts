@@ -56,6 +56,10 @@ const proofs: Record<keyof Config, [file: string, title: string]> = {
   appsDomain: [network, names],
   edgeHost: [bounds, 'edgeHost and edgePort say where the edge is'],
   edgePort: [bounds, 'edgeHost and edgePort say where the edge is'],
+  agentPort: [
+    'scenario/servers.test.ts',
+    'gets its certificate, and hears that it has to dial agentPort',
+  ],
   edgeTlsPort: [bounds, 'edgeTlsPort is where the edge speaks HTTPS'],
   edgeProcesses: [bounds, 'edgeProcesses says how many serve the port of the edge'],
   edgePanel: [panel, 'signs people in by their own address, with a cookie for HTTPS alone'],

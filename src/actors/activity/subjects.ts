@@ -40,6 +40,8 @@ const connections = kindOf(tables.gitConnections, (one) =>
 );
 const roles = kindOf(tables.roles, (role) => subject('role', role, role.teamId));
 const trash = kindOf(tables.trash, (item) => subject('trash', item, item.teamId));
+/** One that was added is told of where that was done. */
+const servers = kindOf(tables.servers, (one) => subject('server', one, one.agent?.teamId ?? null));
 /** People belong to no single team. */
 const people = kindOf(tables.auth, ({ model, id, fields }) => {
   const text = (value: unknown): string => (typeof value === 'string' ? value : '');
@@ -57,13 +59,15 @@ const byPrefix: Readonly<Partial<Record<string, Kind>>> = {
   fld: folders,
   reg: registries,
   dom: domains,
+  srv: servers,
   rol: roles,
   trs: trash,
 };
 // In order of importance, for a commit that touches several.
 // prettier-ignore
 const ofChanges = [
-  domains, apps, databases, teams, tokens, folders, registries, destinations, connections, roles, people,
+  domains, apps, databases, teams, tokens, folders, registries, destinations, connections, roles, servers,
+  people,
 ];
 
 /** The stored subject with this id; null for an unknown one. */

@@ -1,5 +1,6 @@
 /**
- * Owns the stored records of servers: this machine, and the others that a driver has.
+ * Owns the stored records of servers: this machine, the others that a driver has, and those that somebody added
+ * (`added.ts`), which no driver knows.
  *
  * 1. The server that everything runs on is `srv_local`, whatever its driver calls it.
  * 2. Without a change nothing is written, except once a minute when a server was last seen.
@@ -7,46 +8,27 @@
 import { isDeepStrictEqual } from 'node:util';
 
 import type { ServerInfo } from '../../drivers/driver.ts';
-import type { Clock } from '../../lib/clock.ts';
 import type { LayerState } from '../../protocol/isolation.ts';
 import type { Reader } from '../../store/reader-and-journal.ts';
 import type { ServerRecord } from '../../store/records/records.ts';
 import { put, remove } from '../../store/records/table.ts';
 import { tables } from '../../store/records/tables.ts';
 import { localServerId } from '../../places/local-place.ts';
-import { type ActorDefinition, actorKind } from '../runtime/actor.ts';
+import type { ActorDefinition } from '../runtime/actor.ts';
+import { addedServers, type AddedServersOptions, seenEveryMs } from './added.ts';
+import { serversActor, type ServersProtocol } from './protocol.ts';
 
-export type ServersProtocol = {
-  /** All servers that exist now; others are forgotten. */
-  seen: { in: { servers: readonly ServerInfo[] }; out: null };
-  /** No server is reached, and no other change is known. */
-  lost: { in: object; out: null };
-  /** What keeps workloads of this machine apart, where it has the process runtime; null: not known. */
-  isolation: { in: { layers: readonly LayerState[] | null }; out: null };
-};
-
-/** There is one: `serversActor.at('all')`. */
-export const serversActor = actorKind<ServersProtocol>('servers');
-
-export interface ServersActorOptions {
-  reader: Reader;
-  clock: Clock;
-}
-
-const seenEveryMs = 60_000;
-
-export function serversDefinition({
-  reader,
-  clock,
-}: ServersActorOptions): ActorDefinition<ServersProtocol> {
+export function serversDefinition(options: AddedServersOptions): ActorDefinition<ServersProtocol> {
+  const { reader, clock } = options;
   return {
     kind: serversActor,
     activate: (context) => ({
+      ...addedServers(options, context),
       seen: async ({ servers }) => {
         const nowMs = clock.now();
         const found = servers.map((server) => recordOf(server, reader, nowMs));
         const there = new Set(found.map(({ id }) => id));
-        const gone = [...reader.scan(tables.servers)].filter(({ id }) => !there.has(id));
+        const gone = ofDriver(reader).filter(({ id }) => !there.has(id));
         const changes = [
           ...found.flatMap((record) =>
             isNew(record, reader) ? [put(tables.servers, record)] : [],
@@ -57,7 +39,7 @@ export function serversDefinition({
         return null;
       },
       lost: async () => {
-        const changes = [...reader.scan(tables.servers)]
+        const changes = ofDriver(reader)
           .filter(({ connected }) => connected)
           .map((record) => put(tables.servers, { ...record, connected: false }));
         if (changes.length > 0) await context.commit(changes);
@@ -75,6 +57,11 @@ export function serversDefinition({
       },
     }),
   };
+}
+
+/** Those that a driver has, or this machine. */
+function ofDriver(reader: Reader): Readonly<ServerRecord>[] {
+  return [...reader.scan(tables.servers)].filter(({ agent }) => agent === undefined);
 }
 
 function recordOf(server: ServerInfo, reader: Reader, nowMs: number): ServerRecord {

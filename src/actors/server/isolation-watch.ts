@@ -12,7 +12,7 @@ import type { Driver } from '../../drivers/driver.ts';
 import type { Logger } from '../../lib/log.ts';
 import { type LayerState, lostWithout } from '../../protocol/isolation.ts';
 import type { Actors } from '../runtime/actor.ts';
-import { serversActor } from './actor.ts';
+import { serversActor } from './protocol.ts';
 
 export interface IsolationWatchOptions {
   driver: Pick<Driver, 'isolation' | 'watch'>;

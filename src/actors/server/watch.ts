@@ -8,7 +8,7 @@
 import type { Driver } from '../../drivers/driver.ts';
 import type { Actors, MessageOf } from '../runtime/actor.ts';
 import type { WorkloadDeps } from '../workload/deps.ts';
-import { serversActor, type ServersProtocol } from './actor.ts';
+import { serversActor, type ServersProtocol } from './protocol.ts';
 
 export interface ServerWatchOptions extends Pick<WorkloadDeps, 'clock' | 'logger'> {
   driver: Pick<Driver, 'servers' | 'watch'>;

@@ -1,14 +1,9 @@
-/** Owns what the instance says of itself in the schema: its settings, servers and MCP switch. */
+/** Owns what the instance says of itself in the schema: its settings and MCP switch. */
 import { instanceActor, type InstancePatch } from '../../actors/instance/actor.ts';
 import { appsCertificateId, panelCertificateId } from '../../actors/edge/apps-certificate.ts';
 import { teamActor } from '../../actors/team/protocol.ts';
 import { can } from '../../auth/rights/authorize.ts';
-import { type LayerState, lostWithout } from '../../protocol/isolation.ts';
-import type {
-  CertificateOrderRecord,
-  CertificateRecord,
-  ServerRecord,
-} from '../../store/records/records.ts';
+import type { CertificateOrderRecord, CertificateRecord } from '../../store/records/records.ts';
 import { tables } from '../../store/records/tables.ts';
 import { askActor, requireAdmin, requireSignedIn, requireTeam, writeSide } from '../access.ts';
 import type { InstanceStatus, MachineStatus, ReadSide } from '../context.ts';
@@ -20,12 +15,6 @@ interface InstanceView {
   logMaxDays: number;
   publicUrl: string;
 }
-
-type ServerView = Omit<ServerRecord, 'runtime' | 'isolation'> & {
-  runtime: string;
-  isolation?: readonly LayerState[] | undefined;
-};
-type LayerView = Readonly<LayerState>;
 
 interface InstanceCertificate {
   host: string;
@@ -70,42 +59,6 @@ const InstanceSettingsType = builder.objectRef<InstanceView>('InstanceSettings')
       description: 'Those of the instance itself; null for who does not administer it.',
       resolve: (_settings, _args, { read, principal }) =>
         can(read.reader, principal, 'admin', { kind: 'instance' }) ? certificatesOf(read) : null,
-    }),
-  }),
-});
-
-const IsolationLayerType = builder.objectRef<LayerView>('IsolationLayer').implement({
-  description: 'One of what keeps apps and databases on a server apart.',
-  fields: (t) => ({
-    layer: t.exposeString('layer'),
-    holds: t.boolean({ resolve: ({ missing }) => missing === null }),
-    missing: t.exposeString('missing', {
-      nullable: true,
-      description: 'Why it is left out; null: it holds.',
-    }),
-    consequence: t.string({
-      nullable: true,
-      description: 'What is not kept apart without it; null: it holds.',
-      resolve: ({ layer, missing }) => (missing === null ? null : lostWithout[layer]),
-    }),
-  }),
-});
-
-const ServerType = builder.objectRef<ServerView>('Server').implement({
-  fields: (t) => ({
-    id: t.exposeID('id'),
-    name: t.exposeString('name'),
-    runtime: t.exposeString('runtime'),
-    connected: t.exposeBoolean('connected'),
-    draining: t.exposeBoolean('draining'),
-    version: t.exposeString('version', { nullable: true }),
-    lastSeenAt: t.expose('lastSeenAtMs', { type: 'DateTime', nullable: true }),
-    takeover: t.string({ nullable: true, resolve: () => null }),
-    isolation: t.expose('isolation', {
-      type: [IsolationLayerType],
-      nullable: true,
-      description:
-        'Of the process runtime, once something ran there since the start; null where containers do it.',
     }),
   }),
 });
@@ -176,13 +129,6 @@ builder.queryFields((t) => ({
       return instance();
     },
   }),
-  servers: t.field({
-    type: [ServerType],
-    resolve: (_root, _args, context) => {
-      requireTeam(context, null);
-      return serversOf(context.read);
-    },
-  }),
   mcpSettings: t.field({
     type: McpSettingsType,
     description: 'Of the acting team.',
@@ -220,21 +166,6 @@ builder.mutationFields((t) => ({
   }),
 }));
 
-/** The one that apps are put on comes first. */
-function serversOf({ reader, settings }: ReadSide): Readonly<ServerView>[] {
-  const { server } = settings;
-  const isSwarm = server.runtime === 'swarm';
-  // A swarm that was not seen yet may be anything.
-  const own = { ...server, connected: !isSwarm, draining: false, lastSeenAtMs: null };
-  const known = [...reader.scan(tables.servers)].filter(
-    ({ runtime }) => runtime === server.runtime,
-  );
-  if (!isSwarm) return [{ ...own, isolation: known[0]?.isolation }];
-  const others = known.filter(({ id }) => id !== server.id);
-  others.sort((a, b) => compare(a.name, b.name) || compare(a.id, b.id));
-  return [known.find(({ id }) => id === server.id) ?? own, ...others];
-}
-
 /** Of the panel only where one was ordered: it may be served elsewhere. */
 function certificatesOf(read: ReadSide): InstanceCertificate[] {
   const { reader, settings } = read;
@@ -250,10 +181,6 @@ function certificatesOf(read: ReadSide): InstanceCertificate[] {
     ...(appsWildcard === null ? [] : [of(appsWildcard, appsCertificateId(appsWildcard))]),
     ...(panel.certificate === undefined && panel.order === undefined ? [] : [panel]),
   ];
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }
 
 function viewOf(read: ReadSide): InstanceView {

@@ -17,6 +17,7 @@ import './metrics.ts';
 import './previews.ts';
 import './registries.ts';
 import './restores.ts';
+import './servers.ts';
 import './team-changes.ts';
 import './teams.ts';
 import './tokens.ts';

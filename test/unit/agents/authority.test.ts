@@ -6,7 +6,7 @@ import { AgentAuthority, bulkHost, controlHost } from '../../../src/agents/autho
 import type { ServerRecord } from '../../../src/store/records/records.ts';
 import { put } from '../../../src/store/records/table.ts';
 import { tables } from '../../../src/store/records/tables.ts';
-import { newAgentKey, requestOf } from '../../support/agent-requests.ts';
+import { bytesOf, newAgentKey, pemOf, requestOf } from '../../support/agent-requests.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
 import { plainSecrets } from '../../support/plain-secrets.ts';
@@ -141,7 +141,7 @@ describe('the authority for agents', () => {
         [`CN=${serverId}`, undefined],
       );
     }
-    const wanting = requestOf(key, { extensions: ['basicConstraints=critical,CA:TRUE'] });
+    const wanting = requestOf(key, { isAuthority: true });
     const issued = await authority.issueAgentCertificate(wanting, serverId);
     assert.equal(new X509Certificate(issued.certificatePem).ca, false);
   });
@@ -152,10 +152,8 @@ describe('the authority for agents', () => {
     await refused(requestOf(key, { subject: controlHost }), foreign);
     await refused(requestOf(key, { dns: ['srv_02'] }), foreign);
     await refused(requestOf(key, { dns: ['builder-1', controlHost] }), foreign, ['builder-1']);
-    await refused(requestOf(key, { extensions: ['subjectAltName=IP:127.0.0.1'] }), foreign);
-    await refused(requestOf(key, { extensions: ['subjectAltName=URI:builder-1'] }), foreign, [
-      'builder-1',
-    ]);
+    await refused(requestOf(key, { ip: [127, 0, 0, 1] }), foreign);
+    await refused(requestOf(key, { uris: ['builder-1'] }), foreign, ['builder-1']);
   });
 
   it('refuses a key or a signature that is weak or of another kind', async () => {
@@ -175,7 +173,7 @@ describe('the authority for agents', () => {
     const spki = createPublicKey(key).export({ type: 'spki', format: 'der' });
     const other = createPublicKey(newAgentKey()).export({ type: 'spki', format: 'der' });
     forged.set(other, forged.indexOf(spki));
-    await refused(blockOf(forged), /^csr: Its signature is not made with the key/);
+    await refused(pemOf(forged), /^csr: Its signature is not made with the key/);
   });
 
   it('refuses what is no request, and goes on', async () => {
@@ -183,8 +181,8 @@ describe('the authority for agents', () => {
     const nested = Buffer.concat(Array.from({ length: 1000 }, () => Buffer.of(0x30, 0x80)));
     const real = bytesOf(requestOf(key, {}));
     for (const csr of [
-      ...['', 'x', certificatePem, blockOf(Buffer.alloc(0)), blockOf(Buffer.alloc(500, 0x30))],
-      ...[blockOf(nested), blockOf(real.subarray(0, 60)), requestOf(key, {}).repeat(2)],
+      ...['', 'x', certificatePem, pemOf(Buffer.alloc(0)), pemOf(Buffer.alloc(500, 0x30))],
+      ...[pemOf(nested), pemOf(real.subarray(0, 60)), requestOf(key, {}).repeat(2)],
       `${'A'.repeat(7000)}${requestOf(key, {})}`,
     ]) {
       await refused(csr, /^csr: It (has to be one request|cannot be read)/);
@@ -193,12 +191,3 @@ describe('the authority for agents', () => {
     await authority.issueAgentCertificate(requestOf(key, {}), serverId);
   });
 });
-
-function bytesOf(pem: string): Buffer {
-  return Buffer.from(pem.replace(/-----.*-----|\s/g, ''), 'base64');
-}
-
-function blockOf(bytes: Buffer): string {
-  const lines = `${bytes.toString('base64')}\n`;
-  return `-----BEGIN CERTIFICATE REQUEST-----\n${lines}-----END CERTIFICATE REQUEST-----\n`;
-}

@@ -18,18 +18,13 @@ import { schemaText } from '../../../src/commands/print-schema.ts';
 import { schema } from '../../../src/graphql/schema/schema.ts';
 
 // What the contract holds and is not built yet. It shrinks; nothing is ever added to it.
-const missing = [
-  'AddServerPayload', 
-  'Mutation.addServer',
-  'Mutation.drainServer', 'Mutation.moveApp',
-  'Mutation.moveDatabase', 'Mutation.reissueServerBootstrap', 
-  'Mutation.removeServer', 
-]; // prettier-ignore
+const missing = ['Mutation.moveApp', 'Mutation.moveDatabase'];
 
 // What inputs and fields take beyond the contract. All of it may be left out.
 const grown = [
   'Mutation.updateApp.edge', 'GitSourceInput.submodules', 'GitSourceInput.watchPaths',
   'Query.logs.at', 'Query.logs.from', 'Query.searchLogs.caseSensitive', 'Query.searchLogs.container',
+  'Mutation.removeServer.force',
 ]; // prettier-ignore
 
 const contract = buildSchema(

@@ -11,6 +11,7 @@ import type { IsolationLayer, LayerState } from '../../../../src/protocol/isolat
 import { tables } from '../../../../src/store/records/tables.ts';
 import { ManualClock, settle } from '../../../support/manual-clock.ts';
 import { memoryLogger } from '../../../support/memory-logger.ts';
+import { noAuthority } from '../../../support/agent-requests.ts';
 import { MemoryStore } from '../../../support/memory-store.ts';
 
 const away = new ServiceError('AGENT_UNREACHABLE', 'The process runner does not answer.');
@@ -31,7 +32,7 @@ describe('the watch of the layers of isolation', () => {
     const clock = new ManualClock();
     logger = memoryLogger();
     runtime = new ActorRuntime({ store, clock, logger, carry: structuredClone });
-    runtime.register(serversDefinition({ reader: store, clock }));
+    runtime.register(serversDefinition({ reader: store, clock, authority: noAuthority }));
     runtime.start();
     layers = null;
     watches = [];

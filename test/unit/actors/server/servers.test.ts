@@ -9,6 +9,7 @@ import { ServiceError } from '../../../../src/lib/errors.ts';
 import type { ServerRecord } from '../../../../src/store/records/records.ts';
 import { tables } from '../../../../src/store/records/tables.ts';
 import { ManualClock, settle } from '../../../support/manual-clock.ts';
+import { noAuthority } from '../../../support/agent-requests.ts';
 import { MemoryStore } from '../../../support/memory-store.ts';
 import { recordingLogger } from '../../../support/silent-logger.ts';
 
@@ -37,7 +38,7 @@ describe('the servers of a driver', () => {
     clock = new ManualClock();
     const logger = recordingLogger();
     runtime = new ActorRuntime({ store, clock, logger, carry: structuredClone });
-    runtime.register(serversDefinition({ reader: store, clock }));
+    runtime.register(serversDefinition({ reader: store, clock, authority: noAuthority }));
     runtime.start();
     asked = 0;
     answer = () => Promise.resolve([own, other]);
