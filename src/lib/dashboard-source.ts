@@ -11,7 +11,10 @@ export const checkout = fileURLToPath(new URL('../..', import.meta.url));
 export const shippedFolder = join(checkout, 'dist', 'dashboard');
 
 /** Folders and files that a build depends on; the lock file stands for the libraries. */
-const sources = ['web', 'src/programs/dashboard', 'schema.graphql', 'package-lock.json'];
+const sources = [
+  ...['web', 'src/programs/dashboard', 'schema.graphql', 'package-lock.json'],
+  ...['src/protocol/mcp-address.ts', 'src/protocol/mcp-clients.ts'],
+];
 
 export async function sourceDigest(root = checkout): Promise<string> {
   const hash = createHash('sha256');

@@ -10,7 +10,8 @@ import { ServiceError } from '../lib/errors.ts';
 import { RecentMap } from '../lib/recent-map.ts';
 import { readyBytes, ReadyResult } from '../protocol/json-rpc.ts';
 import { type HeaderParam, headerParamsOf } from './header-value.ts';
-import { type Tool, type ToolGroup, toolGroups } from './tool.ts';
+import { type ToolGroup, toolGroups } from '../protocol/mcp-address.ts';
+import type { Tool } from './tool.ts';
 
 export interface CatalogOptions {
   tools: readonly Tool[];

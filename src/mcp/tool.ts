@@ -10,16 +10,10 @@ import type { Variables } from '../graphql/execution/operation.ts';
 import type { Prepared } from '../graphql/execution/executor.ts';
 import type { CallOptions } from '../graphql/graphql.ts';
 import type { Capability } from '../lib/capabilities.ts';
+import type { ToolGroup } from '../protocol/mcp-address.ts';
 
 /** A JSON Schema (2020-12) as it is sent. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
-
-/** What `?tools=` may name besides the tools themselves; `read` stands for all that change nothing. */
-// prettier-ignore
-export const toolGroups = [
-  'teams', 'apps', 'deployments', 'logs', 'env', 'databases', 'backups', 'search', 'graphql',
-] as const;
-export type ToolGroup = (typeof toolGroups)[number];
 
 /**
  * `destroys`: it deletes or stops something that somebody may miss. The hints of a tool follow from the

@@ -53,6 +53,17 @@ describe('the dashboard', { skip: needs('chromium') }, () => {
     await assertAccessible(page);
   });
 
+  it('shows a folder in which nothing is, and deletes it', async () => {
+    const { gangway, page } = dashboard;
+    await gangway.client.must('mutation { createFolder(name: "<i>Attic</i>") { id } }');
+    const remove = page.getByRole('button', { name: 'Delete the folder <i>Attic</i>' });
+    await remove.click();
+    assert.equal(await page.getByRole('button', { name: 'Delete the folder Website' }).count(), 0);
+    await page.getByRole('button', { name: 'Delete the folder', exact: true }).click();
+    await remove.waitFor({ state: 'detached' });
+    await page.getByText('<i>Attic</i> is deleted.').waitFor();
+  });
+
   it('shows what others do without a request of its own, also behind a restart of the server', async () => {
     const { gangway, page, requests } = dashboard;
     const { apps } = await gangway.client.must<{ apps: { nodes: { id: string }[] } }>(

@@ -10,11 +10,14 @@ import { needs } from '../support/programs.ts';
 
 const hostile = '<b>"משרד" & Söhne</b> '.repeat(4).trim();
 
+// What the browser itself says of the refusals that the test provokes.
+const refused = /^Failed to load resource: the server responded with a status of 40[13]/;
+
 describe('the pages of a team', { skip: needs('chromium') }, () => {
   const later = cleanups();
   let dashboard: Dashboard;
   before(async () => {
-    dashboard = await openDashboard();
+    dashboard = await openDashboard({ expected: refused });
     later(() => dashboard.end());
   });
   const dialog = (name: string | RegExp) => dashboard.page.getByRole('dialog', { name });
@@ -85,6 +88,39 @@ describe('the pages of a team', { skip: needs('chromium') }, () => {
     assert.equal((await ask()).status, 401);
   });
 
+  it('connect AI clients: who may, by which address, and what a token reaches', async () => {
+    const { page, visit, gangway, requests } = dashboard;
+    const token = await gangway.client.token({ name: 'MCP', capabilities: ['view_logs'] });
+    requests();
+    await visit('/mcp', 'Connect an AI client');
+    await page.getByText(/Roles that have it: .*Owner/).waitFor();
+    assert.deepEqual(requests().sort(), ['McpPage', 'Session']);
+    await assertAccessible(page);
+    const address = page.getByLabel('MCP over HTTP');
+    assert.equal(await address.inputValue(), `${gangway.url}/api/mcp`);
+    const status = page.getByRole('region', { name: 'Test' }).getByRole('status');
+    const test = async (secret: string, told: RegExp): Promise<void> => {
+      await page.getByLabel('API token', { exact: true }).fill(secret);
+      await button('Test the connection').click();
+      await status.getByText(told).first().waitFor();
+    };
+    await test(token, /^Connected: \d+ tools, 1 team\.$/);
+    await page.getByText('Offer fewer tools').click();
+    await page.getByLabel('Only those that change nothing').check();
+    await page.getByLabel('apps', { exact: true }).check();
+    assert.equal(await address.inputValue(), `${gangway.url}/api/mcp?tools=apps&readonly=1`);
+    await test(token, /^Tools: list_apps, (?!.*create_app).*$/);
+    await test('gwy_nonsense', /^Status 401\. The token is unknown/);
+    await page.getByLabel('Which one').selectOption('Codex');
+    await page.getByLabel('How it signs in').selectOption('API token');
+    await page.getByText('bearer_token_env_var = "GANGWAY_TOKEN"').waitFor();
+    await assertAccessible(page);
+    await page.getByRole('switch', { name: 'AI agents may act in Home' }).uncheck();
+    await test(token, /^Status 403\. .*switched off/);
+    await page.getByRole('switch', { name: 'AI agents may act in Home' }).check();
+    await test(token, /^Connected/);
+  });
+
   it('tell what happened, and bring back what was deleted', async () => {
     const { page, visit, gangway } = dashboard;
     const { createApp } = await gangway.client.must<{ createApp: { id: string } }>(
@@ -138,7 +174,8 @@ describe('the pages of a team', { skip: needs('chromium') }, () => {
   it('fit a phone', async () => {
     const { page, visit } = dashboard;
     await page.setViewportSize({ width: 360, height: 740 });
-    for (const path of ['/team', '/tokens', '/activity', '/trash', '/account']) {
+    const paths = ['/team', '/tokens', '/activity', '/trash', '/account', '/mcp', '/git'];
+    for (const path of paths) {
       await visit(path);
       await until(`${path} is not wider than the screen`, 10_000, async () => {
         return (await page.evaluate('document.documentElement.scrollWidth')) === 360;

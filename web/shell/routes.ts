@@ -77,6 +77,11 @@ export const routes: readonly Route[] = [
     },
   },
   {
+    path: '/mcp',
+    load: () => import('../pages/mcp/page.tsx'),
+    nav: { group: 'team', label: 'AI clients', icon: 'sparkle' },
+  },
+  {
     path: '/tokens',
     load: () => import('../pages/tokens/page.tsx'),
     nav: {

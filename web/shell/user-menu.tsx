@@ -38,7 +38,7 @@ export function UserMenu() {
       <MenuLink href="/account" icon="user">
         Account
       </MenuLink>
-      <MenuLink href="/connect" icon="sparkle" outside>
+      <MenuLink href="/mcp" icon="sparkle">
         Connect an AI client
       </MenuLink>
       <MenuLine />

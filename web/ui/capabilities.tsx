@@ -26,7 +26,7 @@ const words: Readonly<Record<Capability, string>> = {
   manage_folders: 'Manage folders',
   manage_git: 'Manage git connections',
   manage_registries: 'Manage image registries',
-  manage_mcp: 'Turn MCP on and off',
+  manage_mcp: 'Let AI agents act for oneself',
   manage_members: 'Invite and remove people',
   manage_roles: 'Manage roles',
   manage_team: 'Manage the team',

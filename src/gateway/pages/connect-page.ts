@@ -3,15 +3,14 @@
  * paste. Radio buttons and the style sheet choose clients and ways, forms choose the rest. A script adds
  * the copy buttons and the test.
  */
-import { toolGroups } from '../../mcp/tool.ts';
+import { filteredPath, type ToolFilter, toolGroups } from '../../protocol/mcp-address.ts';
+import { mcpClients } from '../../protocol/mcp-clients.ts';
+import type { McpClient, Snippet, Way } from '../../protocol/mcp-clients.ts';
 import type { TeamRecord } from '../../store/records/records.ts';
 import { html, pageStyle } from './page.ts';
 import type { Html } from './page.ts';
-import { mcpClients } from './mcp-clients.ts';
-import type { McpClient, Snippet, Way } from './mcp-clients.ts';
 
 export const connectPath = '/connect';
-export const mcpPath = '/api/mcp';
 /** The address that opens the explorer with the mutation that makes a token. */
 const tokenPath = '/api/graphql#create-token';
 
@@ -23,13 +22,6 @@ export type Standing =
   /** For example because a second factor is due. */
   | { kind: 'refused'; sentence: string };
 
-/** Which tools the address offers. */
-export interface ToolFilter {
-  /** Names of groups; none: all groups. */
-  readonly groups: readonly string[];
-  readonly readonly: boolean;
-}
-
 export interface ConnectView {
   readonly publicUrl: string;
   readonly teams: readonly ConnectTeam[];
@@ -37,15 +29,6 @@ export interface ConnectView {
   readonly team: ConnectTeam | null;
   readonly standing: Standing | null;
   readonly filter: ToolFilter;
-}
-
-/** `/api/mcp` with the query that leaves tools out. */
-export function filteredPath({ groups, readonly }: ToolFilter): string {
-  const parts = [
-    ...(groups.length > 0 ? [`tools=${groups.join(',')}`] : []),
-    ...(readonly ? ['readonly=1'] : []),
-  ];
-  return parts.length > 0 ? `${mcpPath}?${parts.join('&')}` : mcpPath;
 }
 
 export function connectPage(view: ConnectView): Html {

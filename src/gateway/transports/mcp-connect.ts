@@ -13,7 +13,7 @@ import type { Causes } from '../../actors/runtime/causes.ts';
 import type { Actors } from '../../actors/runtime/actor.ts';
 import { actingTeam, authorize, can, teamIdsOf } from '../../auth/rights/authorize.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import { toolGroups } from '../../mcp/tool.ts';
+import { toolGroups } from '../../protocol/mcp-address.ts';
 import type { Reader } from '../../store/reader-and-journal.ts';
 import { tables } from '../../store/records/tables.ts';
 import type { Exchange, Route } from '../transport.ts';

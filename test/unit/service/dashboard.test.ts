@@ -183,6 +183,7 @@ describe('sourceDigest()', () => {
       'web/new.css',
       'schema.graphql',
       'package-lock.json',
+      'src/protocol/mcp-clients.ts',
     ];
     const digests = new Set([first]);
     for (const name of changes) {

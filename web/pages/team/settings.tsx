@@ -1,6 +1,7 @@
 /** What holds for the whole team: its name, two-factor, MCP, and its end. */
 import { type FormEvent, useState } from 'react';
 import { useMutation } from 'urql';
+import { Link } from 'wouter';
 import { done } from '../../api/done.ts';
 import { graphql } from '../../api/graphql.ts';
 import { useSession } from '../../shell/session.ts';
@@ -11,6 +12,7 @@ import { Check, TextField } from '../../ui/field.tsx';
 import { Section } from '../../ui/page.tsx';
 import { exactTime } from '../../ui/relative-time.tsx';
 import { toast, toastError } from '../../ui/toast.tsx';
+import { McpSwitch } from '../mcp/standing.tsx';
 import type { TeamAnswer } from './documents.ts';
 
 const UpdateTeam = graphql(`
@@ -20,13 +22,6 @@ const UpdateTeam = graphql(`
       name
       requireTwoFactor
       twoFactorGraceUntil
-    }
-  }
-`);
-const SetMcp = graphql(`
-  mutation SetMcpSettings($enabled: Boolean!) {
-    setMcpSettings(enabled: $enabled) {
-      enabled
     }
   }
 `);
@@ -56,7 +51,12 @@ export function Settings({ data, again }: SettingsProps) {
     <>
       {mayManage && <Name key={data.viewerTeam?.name} name={data.viewerTeam?.name ?? ''} />}
       <TwoFactor data={data} again={again} />
-      <Mcp isOn={data.mcpSettings.enabled} again={again} />
+      <Section title="MCP">
+        <McpSwitch isOn={data.mcpSettings.enabled} again={again} />
+        <p className="team-without">
+          <Link href="/mcp">How clients are connected</Link>, and whose may be.
+        </p>
+      </Section>
       <NewTeam />
       {mayManage && <Danger />}
     </>
@@ -135,36 +135,6 @@ function twoFactorHint(mayManage: boolean, hasIt: boolean): string {
 
 function lacks(name: string, tokens: number): string {
   return tokens === 0 ? name : `${name} (with ${String(tokens)} tokens)`;
-}
-
-function Mcp({ isOn, again }: { isOn: boolean; again: () => void }) {
-  const { can } = useSession();
-  const [, set] = useMutation(SetMcp);
-  const mayManage = can('manage_mcp');
-  const change = async (enabled: boolean): Promise<void> => {
-    try {
-      await done(set({ enabled }));
-      again();
-    } catch (thrown) {
-      toastError(thrown);
-    }
-  };
-  return (
-    <Section title="MCP">
-      <Check
-        look="switch"
-        label="AI agents may act in this team"
-        hint={
-          mayManage
-            ? 'With tokens and clients of its people, and never with more than their rights.'
-            : 'It takes the right “Turn MCP on and off” to change this.'
-        }
-        checked={isOn}
-        disabled={!mayManage}
-        onChange={(event) => void change(event.target.checked)}
-      />
-    </Section>
-  );
 }
 
 function NewTeam() {

@@ -7,7 +7,7 @@ import { Callers } from '../../../../src/gateway/credentials.ts';
 import { connectRoutes } from '../../../../src/gateway/transports/mcp-connect.ts';
 import { schema } from '../../../../src/graphql/schema/schema.ts';
 import { Rights } from '../../../../src/mcp/rights.ts';
-import { toolGroups } from '../../../../src/mcp/tool.ts';
+import { toolGroups } from '../../../../src/protocol/mcp-address.ts';
 import { createTools } from '../../../../src/mcp/tools/tools.ts';
 import { put } from '../../../../src/store/records/table.ts';
 import { tables } from '../../../../src/store/records/tables.ts';

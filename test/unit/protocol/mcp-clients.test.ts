@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { describe, it } from 'node:test';
-import { mcpClients } from '../../../../src/gateway/pages/mcp-clients.ts';
-import type { Way } from '../../../../src/gateway/pages/mcp-clients.ts';
+import { mcpClients } from '../../../src/protocol/mcp-clients.ts';
+import type { Way } from '../../../src/protocol/mcp-clients.ts';
 
 // Valid in an address, and special in shells, JSON or TOML.
 const url = `https://o'panel.example.com/api/mcp?tools=apps,logs&readonly=1`;

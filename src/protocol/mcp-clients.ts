@@ -4,7 +4,8 @@
  *
  * 1. No snippet holds a secret or a place to paste one, so that a shared snippet gives nothing away. A
  *    token comes from the variable `GANGWAY_TOKEN`, or the client asks for it.
- * 2. A snippet is right whatever the address: it is quoted for its shell, JSON or TOML.
+ * 2. A snippet is right whatever the address, which is ASCII as addresses are: it is quoted for its shell, JSON or TOML.
+ * 3. The page of the server and the dashboard in a browser have it from here.
  */
 
 /** One text to paste, and where to. */
@@ -96,7 +97,7 @@ function claude({ url }: Endpoint): McpClient {
 
 function cursor({ url, team }: Endpoint): McpClient {
   const into = '.cursor/mcp.json of the project, or ~/.cursor/mcp.json';
-  const config = Buffer.from(JSON.stringify({ url })).toString('base64');
+  const config = btoa(JSON.stringify({ url }));
   const query = new URLSearchParams({ name, config }).toString();
   const href = `cursor://anysphere.cursor-deeplink/mcp/install?${query}`;
   const headers = headersWith(`\${env:${variable}}`, team);
