@@ -70,7 +70,7 @@ describe('the pages of an instance, in a browser', { skip: needs('chromium') }, 
     assert.equal(await focused.getAttribute('name'), 'password');
     // The policy let the style in.
     const style = "getComputedStyle(document.querySelector('[role=alert]')).borderLeftWidth";
-    assert.equal(await page.evaluate(style), '4px');
+    assert.equal(await page.evaluate(style), '1px');
     assert.deepEqual(complaints, []);
   });
 

@@ -2,7 +2,7 @@
 import type { Page } from 'playwright-core';
 import type { Gangway } from '../support/gangway.ts';
 import { shownPages } from '../support/shown-paths.ts';
-import { furnish, furnishEmpty } from '../support/shown-world.ts';
+import { backupsEnded, furnish, furnishEmpty } from '../support/shown-world.ts';
 import { moments } from './moments.ts';
 import { takeOutside } from './outside.ts';
 import { contextOf, type Studio, takeAll } from './studio.ts';
@@ -55,6 +55,7 @@ async function takeEmpty(studio: Studio): Promise<void> {
 
 async function takeFull(studio: Studio): Promise<void> {
   const { full, failing } = await furnish(studio.gangway);
+  await backupsEnded(studio.gangway);
   const { client } = studio.gangway;
   await takeAll(studio, 'full', client, await shownPages(full));
   const broken = (await shownPages(failing)).filter(({ name }) => name.startsWith('app-'));

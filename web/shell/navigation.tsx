@@ -75,9 +75,14 @@ export function Navigation({ onSearch, onLeave }: { onSearch: () => void; onLeav
 
 const shortcut = /Mac|iP(hone|ad)/.test(navigator.platform) ? '⌘K' : 'Ctrl K';
 
+/** Apps and databases have no entry of their own: one comes to them from the overview. */
+function isInOverview(path: string): boolean {
+  return path === '/' || /^\/(apps|databases)\//.test(path);
+}
+
 function NavLinkView({ href, label, icon, outside = false }: NavLink) {
   const [path] = useLocation();
-  const isHere = href === '/' ? path === '/' : path === href || path.startsWith(`${href}/`);
+  const isHere = href === '/' ? isInOverview(path) : path === href || path.startsWith(`${href}/`);
   const content = (
     <>
       <Icon name={icon} /> {label}

@@ -41,10 +41,10 @@ export function Page({
     <div className={`page page-${width}`}>
       {crumbs.length > 0 && (
         <nav className="crumbs" aria-label="Above this page">
-          {crumbs.map(({ href, label }) => (
+          {crumbs.map(({ href, label }, at) => (
             <span key={href}>
+              {at > 0 && <Icon name="chevron" size={12} />}
               <Link href={href}>{label}</Link>
-              <Icon name="chevron" size={12} />
             </span>
           ))}
         </nav>

@@ -1,4 +1,7 @@
-/** Owns tables of things: rows with a name that leads on; on phones the lesser columns go. */
+/**
+ * Owns tables of things: rows with a name that leads on. On phones each row is a card of its own, which has every
+ * column in a line with its heading; tables stay tables for who hears them.
+ */
 import type { ReactNode } from 'react';
 
 export interface Column<Row> {
@@ -7,7 +10,7 @@ export interface Column<Row> {
   cell: (row: Row) => ReactNode;
   /** `end` for numbers and for the buttons of a row. */
   align?: 'end';
-  /** Left out on phones. */
+  /** Left out where a table has little room; the cards of phones have it. */
   lesser?: boolean;
   /** The heading is said, but not shown. */
   quietHead?: boolean;
@@ -23,11 +26,11 @@ interface TableProps<Row> {
 export function Table<Row>({ label, columns, rows, rowKey }: TableProps<Row>) {
   return (
     <div className="table-frame" role="region" aria-label={label} tabIndex={0}>
-      <table className="table">
-        <thead>
-          <tr>
+      <table className="table" role="table">
+        <thead role="rowgroup">
+          <tr role="row">
             {columns.map((column) => (
-              <th key={column.key} scope="col" className={cellClass(column)}>
+              <th key={column.key} scope="col" role="columnheader" className={cellClass(column)}>
                 <span className={column.quietHead === true ? 'only-read' : undefined}>
                   {column.head}
                 </span>
@@ -35,11 +38,16 @@ export function Table<Row>({ label, columns, rows, rowKey }: TableProps<Row>) {
             ))}
           </tr>
         </thead>
-        <tbody>
+        <tbody role="rowgroup">
           {rows.map((row) => (
-            <tr key={rowKey(row)}>
+            <tr key={rowKey(row)} role="row">
               {columns.map((column) => (
-                <td key={column.key} className={cellClass(column)}>
+                <td
+                  key={column.key}
+                  role="cell"
+                  className={cellClass(column)}
+                  data-head={column.quietHead === true ? undefined : column.head}
+                >
                   {column.cell(row)}
                 </td>
               ))}

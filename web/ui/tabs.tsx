@@ -1,6 +1,6 @@
 /** Owns tabs: those that are pages of their own, with an address each, and those within a page. */
 import { Tabs as Radix } from 'radix-ui';
-import type { ReactNode } from 'react';
+import { type ReactNode, type RefObject, useEffect, useRef } from 'react';
 import { Link, useLocation } from 'wouter';
 
 export interface TabLink {
@@ -16,8 +16,10 @@ export function TabLinks({ label, tabs }: { label: string; tabs: readonly TabLin
     .map(({ href }) => href)
     .filter((href) => path === href || path.startsWith(`${href}/`))
     .sort((a, b) => b.length - a.length)[0];
+  const row = useRef<HTMLElement>(null);
+  useInSight(row, current);
   return (
-    <nav className="tabs" aria-label={label}>
+    <nav ref={row} className="tabs" aria-label={label}>
       {tabs.map((tab) => (
         <Link
           key={tab.href}
@@ -31,6 +33,20 @@ export function TabLinks({ label, tabs }: { label: string; tabs: readonly TabLin
       ))}
     </nav>
   );
+}
+
+/** Scrolls a row that is wider than the screen, and nothing else, until its current tab is in sight. */
+function useInSight(row: RefObject<HTMLElement | null>, current: string | undefined): void {
+  useEffect(() => {
+    const { current: shown } = row;
+    if (shown === null) return undefined;
+    const resized = new ResizeObserver(() => {
+      const tab = shown.querySelector<HTMLElement>('[aria-current]');
+      if (tab) shown.scrollLeft = tab.offsetLeft - (shown.clientWidth - tab.offsetWidth) / 2;
+    });
+    resized.observe(shown);
+    return () => resized.disconnect();
+  }, [row, current]);
 }
 
 export interface Tab {

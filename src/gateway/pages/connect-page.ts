@@ -214,14 +214,14 @@ small { margin-top: .5rem; }
 .notice.on { border-left-color: #2e9e5b; }
 .notice p { margin: 0; color: var(--ink); }
 .notice form { margin: 0; }
-.notice button { width: auto; margin: 0; padding: .25rem .875rem; font-size: .875rem; }
+.notice button { width: auto; min-height: 2rem; margin: 0; padding: .25rem .875rem; font-size: .875rem; }
 .notice button.plain:hover { background: var(--card); }
 .snippet { position: relative; margin-top: .875rem; }
 .snippet p { margin: 0 0 .25rem; padding-right: 5rem; font-size: .875rem; }
 pre { margin: 0; padding: .75rem 1rem; overflow-x: auto; font: .875rem/1.5 ui-monospace, monospace;
   background: var(--paper); border: 1px solid var(--edge); border-radius: .5rem; }
 pre:focus-visible { outline: 2px solid var(--strong); outline-offset: 2px; }
-.snippet button { position: absolute; top: -.25rem; right: 0; width: auto; padding: .125rem .625rem;
+.snippet button { position: absolute; top: -.25rem; right: 0; width: auto; min-height: 1.75rem; padding: .125rem .625rem;
   font-size: .8125rem; color: inherit; background: none; border-color: var(--line); }
 .snippet button:hover { background: var(--paper); }
 details { margin-top: 1rem; }
@@ -233,8 +233,8 @@ details form { margin-top: 1rem; }
 .tabs label { margin: 0; padding: .375rem .875rem; font-size: .9375rem; font-weight: 500;
   border: 1px solid var(--line); border-radius: 2rem; cursor: pointer; }
 .tabs label:hover { background: var(--paper); }
-.tabs label:has(:checked) { color: var(--on-strong); background: var(--strong);
-  border-color: var(--strong); }
+.tabs label:has(:checked) { color: #fff; background: var(--fill);
+  border-color: var(--fill); }
 .tabs label:has(:focus-visible) { outline: 2px solid var(--strong); outline-offset: 2px; }
 .tabs input { position: absolute; width: 1px; height: 1px; margin: 0; opacity: 0; }
 .client, .way { display: none; }

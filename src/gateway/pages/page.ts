@@ -36,57 +36,63 @@ function render(slot: Slot): string {
 }
 
 const style = `
-:root { color-scheme: light dark; --ink: #16202c; --soft: #566474; --paper: #f3f5f8; --card: #fff;
-  --field: #fff; --line: #8a95a3; --edge: #dde2e9; --strong: #0b57d0; --hover: #0842a0;
-  --on-strong: #fff; --bad: #a3201a; --bad-paper: #fdecea; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e6eaf0; --soft: #a3afbd; --paper: #0f141b;
-  --card: #171e27; --field: #0f141b; --line: #66727f; --edge: #2a3440; --strong: #8ab4f8;
-  --hover: #aecbfa; --on-strong: #0b1d38; --bad: #ffb4ab; --bad-paper: #3b1a1a; } }
+:root { color-scheme: light dark; --ink: #14181f; --soft: #515c6b; --paper: #f7f8fa; --card: #fff;
+  --field: #fff; --line: #c6ccd5; --edge: #e4e7ec; --wash: #eff1f4; --strong: #2453dc; --fill: #2b5be3;
+  --fill-hover: #214bc4; --bad: #a3201a; --bad-dot: #d93025; --bad-paper: #fdecea; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e6eaf0; --soft: #a1abba; --paper: #0b0e14;
+  --card: #12161d; --field: #0e1218; --line: #39424f; --edge: #222933; --wash: #1b212b; --strong: #8fb0ff;
+  --fill: #3563e9; --fill-hover: #2b55cf; --bad: #ffb4ab; --bad-dot: #f2685c; --bad-paper: #371a1a; } }
 * { box-sizing: border-box; }
 body { margin: 0; min-height: 100vh; min-height: 100svh; display: grid; align-items: center;
   justify-items: center; padding: 1.5rem 1rem; background: var(--paper); color: var(--ink);
-  font: 1rem/1.5 system-ui, sans-serif; }
-main { width: 100%; max-width: 27rem; background: var(--card); border: 1px solid var(--edge);
-  border-radius: 1rem; padding: 2rem; box-shadow: 0 1px 3px #0000000f; }
-header { display: flex; align-items: center; gap: .5rem; margin-bottom: 1.5rem; font-weight: 600;
-  color: var(--soft); }
+  font: .9375rem/1.5 system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif;
+  -webkit-font-smoothing: antialiased; }
+main { width: 100%; max-width: 25rem; background: var(--card); border: 1px solid var(--edge);
+  border-radius: .75rem; padding: 2rem; box-shadow: 0 1px 2px #14181f0f; }
+header { display: flex; align-items: center; gap: .5rem; margin-bottom: 1.75rem; font-weight: 650; }
 header svg { width: 1.5rem; height: 1.5rem; color: var(--strong); }
-h1 { margin: 0; font-size: 1.5rem; line-height: 1.25; }
+h1 { margin: 0; font-size: 1.375rem; line-height: 1.3; font-weight: 650; letter-spacing: -.01em; }
 p { margin: .25rem 0 0; color: var(--soft); overflow-wrap: anywhere; }
 form, p + a { margin-top: 1.5rem; }
 b { color: var(--ink); }
-label { display: block; margin-bottom: 1.125rem; font-weight: 600; }
-small { display: block; margin-top: .25rem; font-size: .875rem; font-weight: 400;
+label { display: block; margin-bottom: 1.125rem; font-size: .875rem; font-weight: 550; }
+small { display: block; margin-top: .375rem; font-size: .8125rem; font-weight: 400;
   color: var(--soft); }
-input { display: block; width: 100%; margin-top: .375rem; padding: .625rem .75rem; font: inherit;
+input { display: block; width: 100%; min-height: 2.5rem; margin-top: .375rem; padding: .5rem .75rem;
+  font: inherit; font-size: 1rem;
   font-weight: 400; color: inherit; background: var(--field); border: 1px solid var(--line);
   border-radius: .5rem; }
-button, a { display: block; width: 100%; padding: .75rem; font: inherit; font-weight: 600;
-  text-align: center; text-decoration: none; color: var(--on-strong); background: var(--strong);
+button, a { display: block; width: 100%; min-height: 2.5rem; padding: .5625rem .875rem; font: inherit;
+  font-size: .875rem; font-weight: 550; text-align: center; text-decoration: none; color: #fff;
+  background: var(--fill);
   border: 1px solid transparent; border-radius: .5rem; cursor: pointer; }
-button:hover, a:hover { background: var(--hover); }
+button:hover, a:hover { background: var(--fill-hover); }
+button, a, input { transition: background 120ms ease-out, border-color 120ms ease-out; }
+input:hover { border-color: var(--soft); }
+@media (prefers-reduced-motion: reduce) { button, a, input { transition: none; } }
 label + button { margin-top: 1.5rem; }
 a + form { margin-top: .75rem; }
 a + form button { color: inherit; background: none; border-color: var(--line); }
-a + form button:hover { background: var(--paper); }
+a + form button:hover { background: var(--wash); }
 form + a, form + a + a { margin-top: .75rem; color: inherit; background: none;
   border-color: var(--line); }
-form + a:hover, form + a + a:hover { background: var(--paper); }
+form + a:hover, form + a + a:hover { background: var(--wash); }
 input:focus-visible, button:focus-visible, a:focus-visible { outline: 2px solid var(--strong);
   outline-offset: 2px; }
 fieldset { margin: 1.25rem 0; padding: 0; border: 0; }
-legend { padding: 0; margin-bottom: .5rem; font-weight: 600; }
+legend { padding: 0; margin-bottom: .75rem; font-size: .875rem; font-weight: 550; }
 label:has(input[type=checkbox]) { display: flex; gap: .625rem; align-items: baseline;
   margin-bottom: .375rem; font-weight: 400; }
-input[type=checkbox] { width: auto; margin: 0; }
-select { display: block; width: 100%; margin-top: .375rem; padding: .625rem .75rem; font: inherit;
+input[type=checkbox] { width: 1rem; height: 1rem; min-height: 0; margin: 0; accent-color: var(--fill); }
+select { display: block; width: 100%; min-height: 2.5rem; margin-top: .375rem; padding: .5rem .75rem;
+  font: inherit; font-size: 1rem;
   font-weight: 400; color: inherit; background: var(--field); border: 1px solid var(--line);
   border-radius: .5rem; }
 button.plain, a.plain { margin-top: .75rem; color: inherit; background: none;
   border-color: var(--line); }
-button.plain:hover, a.plain:hover { background: var(--paper); }
-p[role=alert] { margin-top: 1rem; padding: .75rem 1rem; color: var(--bad); background: var(--bad-paper);
-  border-left: 4px solid var(--bad); border-radius: .25rem; }
+button.plain:hover, a.plain:hover { background: var(--wash); }
+p[role=alert] { margin-top: 1rem; padding: .75rem 1rem; font-size: .875rem; color: var(--bad);
+  background: var(--bad-paper); border: 1px solid var(--bad-dot); border-radius: .5rem; }
 img { display: block; width: 13rem; max-width: 100%; margin: 1.25rem auto; border-radius: .5rem; }
 code { font: .9375rem/1.5 ui-monospace, monospace; color: var(--ink); overflow-wrap: anywhere; }
 ul { margin: .75rem 0 0; padding: 0; list-style: none; columns: 2; }

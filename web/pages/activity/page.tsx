@@ -108,19 +108,17 @@ function EntryView({ entry }: { entry: Entry }) {
   const details = entry.details === null ? null : JSON.stringify(entry.details, null, 2);
   return (
     <li className="activity-entry">
-      <div className="activity-head">
-        <strong>{actionWords(entry.action)}</strong>
-        {target !== null && (
-          <bdi className="activity-target" title={target.exact}>
-            {target.name}
-          </bdi>
-        )}
+      <div className="activity-line">
+        <p className="activity-what">
+          <strong>{actionWords(entry.action)}</strong>{' '}
+          {target !== null && <bdi title={target.exact}>{target.name}</bdi>}
+        </p>
+        <p className="activity-actor">
+          <bdi>{name}</bdi>
+          {by !== null && <> · {by}</>}
+        </p>
         <RelativeTime at={entry.at} />
       </div>
-      <p className="activity-actor">
-        <bdi>{name}</bdi>
-        {by !== null && <> · {by}</>}
-      </p>
       {details !== null && details !== '{}' && (
         <details>
           <summary>Details</summary>

@@ -11,6 +11,8 @@ import { AppActions } from './actions.tsx';
 import { type App, AppHeadQuery, appTabs, mayOn } from './app-parts.ts';
 import { useLiveApp } from './live-app.ts';
 
+const crumbs = [{ href: '/', label: 'Overview' }];
+
 interface AppFrameProps {
   id: string;
   /** Of the page, as its tab says; empty for the overview. */
@@ -28,7 +30,7 @@ export function AppFrame({ id, title = '', width = 'normal', children }: AppFram
   if (app == null) {
     if (data !== undefined && error === undefined) return <NotFound what="app" />;
     return (
-      <Page title="App" width={width}>
+      <Page title="App" crumbs={crumbs} width={width}>
         {error ? <ErrorNote error={error} retry={again} /> : <Skeleton lines={6} look="rows" />}
       </Page>
     );
@@ -40,6 +42,7 @@ export function AppFrame({ id, title = '', width = 'normal', children }: AppFram
     <Page
       title={app.name}
       tab={title}
+      crumbs={crumbs}
       width={width}
       crumbs={
         app.previewOf === null
@@ -60,9 +63,9 @@ function AppAddress({ app: { url, status } }: { app: App }) {
   if (url === null) return null;
   const words = url.replace(/^https?:\/\//, '');
   if (status === 'idle')
-    return <p className="app-address app-muted">{words}, once it is deployed</p>;
+    return <p className="app-address app-muted page-above">{words}, once it is deployed</p>;
   return (
-    <p className="app-address">
+    <p className="app-address page-above">
       <a href={url} target="_blank" rel="noreferrer">
         {words} <Icon name="external" size={14} />
       </a>

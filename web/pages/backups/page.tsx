@@ -18,7 +18,7 @@ export function Page() {
   const [{ data, error }, ask] = useQuery({ query: BackupsQuery });
   const [running, setRunning] = useState(false);
   const [tab, setTab] = useState('runs');
-  const mayRun = can('manage_backups') && data !== undefined && data.backupDestinations.length > 0;
+  const mayRun = can('manage_backups') && (data?.backupDestinations.length ?? 0) > 0;
   const run = mayRun && (
     <Button look="primary" icon="backup" onClick={() => setRunning(true)}>
       Back up now

@@ -50,11 +50,13 @@ interface Draft {
   deploys: boolean;
 }
 
+const crumbs = [{ href: '/', label: 'Overview' }];
+
 export function Page() {
   const { can } = useSession();
   if (can('create_apps')) return <NewApp />;
   return (
-    <Frame title="New app" width="narrow">
+    <Frame title="New app" crumbs={crumbs} width="narrow">
       <EmptyState
         icon="shield"
         title="You may not make apps in this team"
@@ -69,7 +71,7 @@ export function Page() {
 function NewApp() {
   const { can } = useSession();
   const [, navigate] = useLocation();
-  const [{ data }] = useQuery({ query: NewAppPage });
+  const [{ data, error }, ask] = useQuery({ query: NewAppPage });
   const [source, setSource] = useState<Source>('upload');
   const [draft, setDraft] = useState<Draft | null>(null);
   const [named, setNamed] = useState<string | null>(null);
@@ -99,7 +101,8 @@ function NewApp() {
     );
   };
   return (
-    <Frame title="New app" width="narrow">
+    <Frame title="New app" crumbs={crumbs} width="narrow">
+      {error && <ErrorNote error={error} retry={() => ask({ requestPolicy: 'network-only' })} />}
       <form className="new-app" onSubmit={(event) => void submit(event)}>
         <fieldset className="sources" disabled={isBusy || madeAppId !== null}>
           <legend className="only-read">Where the app comes from</legend>
@@ -140,7 +143,7 @@ function NewApp() {
               hint="Its address is made of it; it can be changed later."
               autoComplete="off"
             />
-            {data !== undefined && data.folders.length > 0 && (
+            {data && data.folders.length > 0 && (
               <SelectField
                 label="Folder"
                 value={folderId}

@@ -100,8 +100,10 @@ function EnginePicker({ value, onChange }: { value: Engine; onChange: (engine: E
 }
 
 function FolderField({ value, onChange }: { value: string; onChange: (id: string) => void }) {
-  const [{ data }] = useQuery({ query: FoldersQuery });
+  const [{ data, error }, ask] = useQuery({ query: FoldersQuery });
   const folders = data?.folders ?? [];
+  if (error)
+    return <ErrorNote error={error} retry={() => ask({ requestPolicy: 'network-only' })} />;
   if (folders.length === 0) return null;
   const options = folders.map(({ id, name }) => ({ value: id, label: name }));
   return (

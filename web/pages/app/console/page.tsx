@@ -1,5 +1,6 @@
 /** A shell in the running app. */
 import type { PageProps } from '../../../shell/routes.ts';
+import { ButtonLink } from '../../../ui/button.tsx';
 import { EmptyState } from '../../../ui/page.tsx';
 import { Terminal } from '../../../ui/terminal.tsx';
 import { type App, mayOn } from '../app-parts.ts';
@@ -24,7 +25,11 @@ function Console({ app }: { app: App }) {
   }
   if (app.status !== 'active') {
     return (
-      <EmptyState icon="terminal" title="The app does not run">
+      <EmptyState
+        icon="terminal"
+        title="The app does not run"
+        action={<ButtonLink href={`/apps/${app.id}`}>To the app</ButtonLink>}
+      >
         Deploy or start it, and a shell opens here.
       </EmptyState>
     );

@@ -66,11 +66,12 @@ function OneDeployment({ app, id, query: [{ data, error }, ask] }: OneDeployment
       </div>
       <Steps deployment={deployment} />
       <Outcome app={app} deployment={deployment} />
-      <Section title="Build log" look="bare">
-        <BuildLog id={id} isUnderWay={isUnderWay(deployment)} />
-      </Section>
       <Section title="Details">
         <DeploymentFacts deployment={deployment} />
+      </Section>
+      {/* The last, since it grows. */}
+      <Section title="Build log" look="bare">
+        <BuildLog id={id} isUnderWay={isUnderWay(deployment)} />
       </Section>
     </>
   );

@@ -4,7 +4,7 @@ import { useMutation, useQuery, type UseQueryResponse } from 'urql';
 import { Link, useLocation } from 'wouter';
 import { graphql, type ResultOf, type VariablesOf } from '../../../api/graphql.ts';
 import type { PageProps } from '../../../shell/routes.ts';
-import { Button } from '../../../ui/button.tsx';
+import { Button, ButtonLink } from '../../../ui/button.tsx';
 import { ConfirmDialog } from '../../../ui/dialog.tsx';
 import { ErrorNote } from '../../../ui/error-note.tsx';
 import { EmptyState, Skeleton } from '../../../ui/page.tsx';
@@ -66,7 +66,11 @@ function Deployments({ app, query: [{ data, error, fetching }, ask], onMore }: D
   if (list === undefined) return <Skeleton lines={6} look="rows" />;
   if (list.nodes.length === 0) {
     return (
-      <EmptyState icon="rocket" title="Nothing was deployed yet">
+      <EmptyState
+        icon="rocket"
+        title="Nothing was deployed yet"
+        action={<ButtonLink href={`/apps/${app.id}`}>Deploy it</ButtonLink>}
+      >
         Each deployment will be listed here, with its log and a way back to it.
       </EmptyState>
     );

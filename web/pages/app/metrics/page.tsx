@@ -30,8 +30,8 @@ export function Page({ params: { id = '' } }: PageProps) {
             {error && (
               <ErrorNote error={error} retry={() => again({ requestPolicy: 'network-only' })} />
             )}
-            {data === undefined && !error && <Skeleton lines={8} />}
-            {data !== undefined && (
+            {!data && !error && <Skeleton lines={8} />}
+            {data && (
               <>
                 <Visitors data={data} minutes={minutes} />
                 <Usage data={data} minutes={minutes} />
