@@ -42,12 +42,14 @@ export function AppFrame({ id, title = '', width = 'normal', children }: AppFram
     <Page
       title={app.name}
       tab={title}
-      crumbs={crumbs}
       width={width}
       crumbs={
         app.previewOf === null
-          ? []
-          : [{ href: `/apps/${app.previewOf}/git`, label: 'The app that it is a preview of' }]
+          ? crumbs
+          : [
+              { href: `/apps/${app.previewOf}/git`, label: 'The app that it is a preview of' },
+              ...crumbs,
+            ]
       }
       beside={<StatusDot status={app.status} />}
       actions={<AppActions app={app} />}
