@@ -83,6 +83,58 @@ describe('the pages of the instance', { skip: needs('chromium') }, () => {
     assert.equal(await address.inputValue(), gangway.url);
   });
 
+  it('add a server by a line that is shown once, and change and remove it by keyboard', async () => {
+    const { page } = dashboard;
+    const row = page.getByRole('row', { name: /Rack 2/ });
+    const choose = async (item: string): Promise<void> => {
+      await button('Actions of Rack 2').press('Enter');
+      const chosen = page.getByRole('menuitem', { name: item });
+      await chosen.waitFor();
+      await chosen.press('Enter');
+    };
+    await button('Add a server').press('Enter');
+    await page.getByLabel('Name').fill('Rack 2');
+    await page.getByLabel('Take it over from another platform').press('Space');
+    await assertAccessible(page);
+    await page.keyboard.press('Enter');
+    const shown = page.getByRole('dialog', { name: 'Connect Rack 2' });
+    await shown.waitFor();
+    await assertAccessible(page);
+    const line = await shown.locator('code').innerText();
+    assert.match(line, /^printf %s 'gwb_\S+' \| sh -c .*\/api\/agent\/takeover\.sh/);
+    await shown.getByRole('button', { name: 'Copy' }).press('Enter');
+    await shown.getByText('Copied').waitFor();
+    await shown.getByRole('button', { name: 'I have kept it' }).press('Enter');
+    await row.getByText('waits for its agent').waitFor();
+    await row.getByText('Takeover: waiting').waitFor();
+    assert.equal(await page.getByText('gwb_').count(), 0);
+
+    await choose('Put nothing new on it');
+    await until('the server drains', patienceMs, async () => {
+      const { servers } = await dashboard.gangway.client.must<{ servers: { draining: boolean }[] }>(
+        '{ servers { draining } }',
+      );
+      return servers.some(({ draining }) => draining);
+    });
+    await choose('Connect it anew…');
+    await button('Show a new line').press('Enter');
+    await shown.waitFor();
+    assert.notEqual(await shown.locator('code').innerText(), line);
+    await page.keyboard.press('Escape');
+    await shown.waitFor({ state: 'hidden' });
+    await assertAccessible(page);
+
+    await fitsAPhone('/instance');
+    await choose('Remove…');
+    const dialog = page.getByRole('dialog', { name: 'Remove Rack 2?' });
+    const remove = dialog.getByRole('button', { name: 'Remove the server' });
+    assert.ok(await remove.isDisabled());
+    await dialog.getByLabel('Type Rack 2 to confirm').fill('Rack 2');
+    await remove.press('Enter');
+    await page.getByText('Rack 2 is removed.').waitFor();
+    await row.waitFor({ state: 'detached' });
+  });
+
   it('tell somebody else whose page it is, and lead nobody there', async () => {
     const { browser, gangway } = dashboard;
     const { viewerTeam, roles } = await gangway.client.must<{

@@ -65,6 +65,8 @@ const mutations: Readonly<Record<string, Update>> = {
   approvePreview: changes('previews'),
   closePreview: changes('previews'),
   replayGitDelivery: changes('gitDeliveries'),
+  addServer: changes('servers'),
+  removeServer: removes('Server', 'servers'),
   updateInstanceSettings: changes('instanceSettings'),
   revokeSession: changes('mySessions'),
   revokeGrant: changes('myGrants'),

@@ -26,6 +26,11 @@ export const InstanceQuery = graphql(`
       draining
       version
       lastSeenAt
+      added
+      bootstrapExpiresAt
+      takeover
+      takeoverReason
+      problem
       isolation {
         layer
         holds
@@ -77,5 +82,46 @@ export const UpdateSettings = graphql(`
       publicUrl
       logMaxDays
     }
+  }
+`);
+
+export const AddServer = graphql(`
+  mutation AddServer($name: String!, $takeover: Boolean!) {
+    addServer(name: $name, takeover: $takeover) {
+      server {
+        id
+        name
+      }
+      installCommand
+    }
+  }
+`);
+
+export const ReissueServer = graphql(`
+  mutation ReissueServer($id: ID!) {
+    reissueServerBootstrap(id: $id) {
+      server {
+        id
+        name
+        connected
+        bootstrapExpiresAt
+      }
+      installCommand
+    }
+  }
+`);
+
+export const DrainServer = graphql(`
+  mutation DrainServer($id: ID!, $drain: Boolean!) {
+    drainServer(id: $id, drain: $drain) {
+      id
+      draining
+    }
+  }
+`);
+
+export const RemoveServer = graphql(`
+  mutation RemoveServer($id: ID!) {
+    removeServer(id: $id)
   }
 `);

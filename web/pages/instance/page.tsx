@@ -30,6 +30,8 @@ function Instance() {
   const [{ data, error }, ask] = useQuery({ query: InstanceQuery, variables });
   const [status, askStatus] = useQuery({ query: InstanceStatusQuery });
   useRenewed(askStatus);
+  // Whoever added a server waits for it to connect.
+  useRenewed(ask);
   const again = (): void => {
     ask({ requestPolicy: 'network-only' });
     askStatus({ requestPolicy: 'network-only' });
