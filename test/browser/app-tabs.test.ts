@@ -34,18 +34,41 @@ describe('the tabs of an app', { skip: needs('chromium') }, () => {
     assert.equal(await row.getByText('very secret').count(), 0);
     await button('Show API_KEY').click();
     await row.getByText('<b>very secret</b>').waitFor();
-    await button('Paste a .env').click();
-    await page.getByLabel('Lines of KEY=value').fill('API_KEY=other\nnot a line');
+    await button('Edit as text').click();
+    const text = page.locator('.cm-content');
+    await text.getByText('# API_KEY is secret').waitFor();
+    await assertAccessible(page);
+    await text.fill('API_KEY=other\nnot a line');
     await page.getByText('Line 2 is no KEY=value.').waitFor();
     assert.equal(await button('Save all').isDisabled(), true);
-    await page.getByLabel('Lines of KEY=value').fill('API_KEY=other\nMODE="a b"');
-    await page.getByText('1 new; replaced: API_KEY.').waitFor();
+    await text.fill('API_KEY=other\nMODE="a b"\nOLD=1');
+    await page.getByText('New: MODE, OLD. Changed: API_KEY.').waitFor();
+    await page.getByLabel('New ones are secret').uncheck();
     await button('Save all').click();
-    await page.getByRole('row', { name: /MODE/ }).waitFor();
+    const mode = page.getByRole('row', { name: /MODE/ });
+    await mode.getByText('a b', { exact: true }).waitFor();
     await assertAccessible(page);
+    await button('Edit as text').click();
+    await text.fill('MODE="a b"');
+    await page.getByText('Deleted: OLD.').waitFor();
+    await button('Save all').click();
+    await page.getByRole('row', { name: /OLD/ }).waitFor({ state: 'detached' });
+    await row.waitFor();
+    await button('Change MODE').click();
+    await page.getByLabel('For', { exact: true }).selectOption('Its previews alone');
+    await button('Save').click();
+    await mode.getByText('previews alone').waitFor();
+    const { env } = await dashboard.gangway.client.must<{ env: object[] }>(
+      'query($id: ID!) { env(appId: $id) { key isSecret value targets } }',
+      { id: at.slice('/apps/'.length) },
+    );
+    assert.deepEqual(env, [
+      { key: 'API_KEY', isSecret: true, value: null, targets: ['production', 'preview'] },
+      { key: 'MODE', isSecret: false, value: 'a b', targets: ['preview'] },
+    ]);
     await button('Delete MODE').click();
     await button('Delete the variable').click();
-    await page.getByRole('row', { name: /MODE/ }).waitFor({ state: 'detached' });
+    await mode.waitFor({ state: 'detached' });
   });
 
   it('show the records that a domain needs, and why a host is refused', async () => {

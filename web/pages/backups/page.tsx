@@ -8,7 +8,7 @@ import { ErrorNote } from '../../ui/error-note.tsx';
 import { Page as Frame, Skeleton } from '../../ui/page.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
 import { Destinations } from './destinations.tsx';
-import { BackupsQuery } from './documents.ts';
+import { BackupsQuery, RunsQuery } from './documents.ts';
 import { RunForm } from './run-form.tsx';
 import { Runs } from './runs.tsx';
 import { Schedules } from './schedules.tsx';
@@ -16,6 +16,8 @@ import { Schedules } from './schedules.tsx';
 export function Page() {
   const { can } = useSession();
   const [{ data, error }, ask] = useQuery({ query: BackupsQuery });
+  // Shown further down, but asked for beside the rest, not behind it.
+  useQuery({ query: RunsQuery, variables: { after: null } });
   const [running, setRunning] = useState(false);
   const [tab, setTab] = useState('runs');
   const mayRun = can('manage_backups') && (data?.backupDestinations.length ?? 0) > 0;

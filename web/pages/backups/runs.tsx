@@ -64,7 +64,12 @@ interface RunPageProps extends RunsProps {
 }
 
 function RunPage({ after, data, onDestination, onMore }: RunPageProps) {
-  const [{ data: answer, error }, ask] = useQuery({ query: RunsQuery, variables: { after } });
+  const [{ data: answer, error }, ask] = useQuery({
+    query: RunsQuery,
+    variables: { after },
+    // The page has asked for the first ones already.
+    ...(after === null && { requestPolicy: 'cache-first' as const }),
+  });
   const [restoring, setRestoring] = useState<Run | null>(null);
   const [leaving, setLeaving] = useState<Run | null>(null);
   const [, remove] = useMutation(DeleteRun);

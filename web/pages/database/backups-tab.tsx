@@ -1,5 +1,5 @@
 /** Owns the latest backups of a database, and the way to all of them. */
-import { useQuery } from 'urql';
+import type { UseQueryResponse } from 'urql';
 import { ButtonLink } from '../../ui/button.tsx';
 import { ErrorNote } from '../../ui/error-note.tsx';
 import { bytesInWords } from '../../ui/bytes.ts';
@@ -7,8 +7,8 @@ import { EmptyState, Section, Skeleton } from '../../ui/page.tsx';
 import { RelativeTime } from '../../ui/relative-time.tsx';
 import { StatusDot } from '../../ui/status.tsx';
 import { type Column, Table } from '../../ui/table.tsx';
-import type { ResultOf } from '../../api/graphql.ts';
-import { BackupsQuery } from './documents.ts';
+import type { ResultOf, VariablesOf } from '../../api/graphql.ts';
+import type { BackupsQuery } from './documents.ts';
 
 type Run = ResultOf<typeof BackupsQuery>['backupRuns']['nodes'][number];
 
@@ -35,8 +35,11 @@ const columns: readonly Column<Run>[] = [
   },
 ];
 
-export function BackupsTab({ id }: { id: string }) {
-  const [{ data, error }, again] = useQuery({ query: BackupsQuery, variables: { id } });
+interface BackupsTabProps {
+  query: UseQueryResponse<ResultOf<typeof BackupsQuery>, VariablesOf<typeof BackupsQuery>>;
+}
+
+export function BackupsTab({ query: [{ data, error }, again] }: BackupsTabProps) {
   const runs = data?.backupRuns.nodes;
   const all = (
     <ButtonLink href="/backups" icon="backup">

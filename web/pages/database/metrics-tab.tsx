@@ -1,14 +1,21 @@
 /** Owns what a database used in the last minutes or hours, renewed while somebody looks. */
-import { useState } from 'react';
-import { useQuery } from 'urql';
+import type { UseQueryResponse } from 'urql';
+import type { ResultOf, VariablesOf } from '../../api/graphql.ts';
 import { ErrorNote } from '../../ui/error-note.tsx';
 import { EmptyState, Section, Skeleton } from '../../ui/page.tsx';
 import { SpanField, UsageCharts, useRenewed } from '../../ui/usage-charts.tsx';
-import { type Database, MetricsQuery } from './documents.ts';
+import type { Database, MetricsQuery } from './documents.ts';
 
-export function MetricsTab({ database: { id, resources } }: { database: Database }) {
-  const [minutes, setMinutes] = useState(60);
-  const [{ data, error }, again] = useQuery({ query: MetricsQuery, variables: { id, minutes } });
+interface MetricsTabProps {
+  database: Database;
+  minutes: number;
+  setMinutes: (minutes: number) => void;
+  query: UseQueryResponse<ResultOf<typeof MetricsQuery>, VariablesOf<typeof MetricsQuery>>;
+}
+
+export function MetricsTab(props: MetricsTabProps) {
+  const { minutes, setMinutes, database } = props;
+  const [{ data, error }, again] = props.query;
   useRenewed(again);
   const samples = data?.metrics;
   return (
@@ -21,7 +28,7 @@ export function MetricsTab({ database: { id, resources } }: { database: Database
         </EmptyState>
       )}
       {samples !== undefined && samples.length > 0 && (
-        <UsageCharts samples={samples} minutes={minutes} limits={resources} />
+        <UsageCharts samples={samples} minutes={minutes} limits={database.resources} />
       )}
     </Section>
   );

@@ -1,9 +1,11 @@
 /** The pages of one database: a tab for each thing one does with it. Its log is beside that of apps. */
+import { type ReactNode, useState } from 'react';
+import { useQuery } from 'urql';
 import { NotFound } from '../../shell/pages.tsx';
 import type { PageProps } from '../../shell/routes.ts';
 import { Terminal } from '../../ui/terminal.tsx';
 import { BackupsTab } from './backups-tab.tsx';
-import type { Database } from './documents.ts';
+import { BackupsQuery, type Database, MetricsQuery } from './documents.ts';
 import { DatabaseFrame } from './frame.tsx';
 import { MetricsTab } from './metrics-tab.tsx';
 import { OverviewTab } from './overview-tab.tsx';
@@ -17,14 +19,36 @@ const titles: Readonly<Record<string, string>> = {
 };
 
 export function Page({ params: { id = '', tab = '' } }: PageProps) {
+  const [minutes, setMinutes] = useState(60);
+  // Beside the frame's own query, not behind it.
+  const metrics = useQuery({
+    query: MetricsQuery,
+    variables: { id, minutes },
+    pause: tab !== 'metrics',
+  });
+  const backups = useQuery({ query: BackupsQuery, variables: { id }, pause: tab !== 'backups' });
   return (
     <DatabaseFrame id={id} title={titles[tab] ?? ''}>
-      {(database) => <Content database={database} tab={tab} />}
+      {(database) => (
+        <Content
+          database={database}
+          tab={tab}
+          metrics={<MetricsTab {...{ database, minutes, setMinutes }} query={metrics} />}
+          backups={<BackupsTab query={backups} />}
+        />
+      )}
     </DatabaseFrame>
   );
 }
 
-function Content({ database, tab }: { database: Database; tab: string }) {
+interface ContentProps {
+  database: Database;
+  tab: string;
+  metrics: ReactNode;
+  backups: ReactNode;
+}
+
+function Content({ database, tab, metrics, backups }: ContentProps) {
   const { id, name, status } = database;
   switch (tab) {
     case '':
@@ -39,9 +63,9 @@ function Content({ database, tab }: { database: Database; tab: string }) {
         />
       );
     case 'metrics':
-      return <MetricsTab database={database} />;
+      return metrics;
     case 'backups':
-      return <BackupsTab id={id} />;
+      return backups;
     case 'settings':
       return <SettingsTab database={database} />;
     default:

@@ -43,7 +43,7 @@ function FolderForm({ folders, onDone }: { folders: readonly Folder[]; onDone: (
     const answer = await create({ name, parentId: parentId || null });
     setError(answer.error);
     if (answer.error) return;
-    toast(`${name} is there: move apps and databases into it by their settings.`);
+    toast(`${name} is there: apps are moved into it by their settings.`);
     onDone();
   };
   const places = [...pathsOf(folders)].map(([value, label]) => ({ value, label }));

@@ -1,9 +1,9 @@
 /** The hosts of an app, the DNS records that they need, and how far each is. */
 import { type FormEvent, useState } from 'react';
-import { useMutation, useQuery } from 'urql';
+import { useMutation, useQuery, type UseQueryResponse } from 'urql';
 import { done } from '../../../api/done.ts';
 import { type ApiError, toApiError } from '../../../api/errors.ts';
-import { graphql, type ResultOf } from '../../../api/graphql.ts';
+import { graphql, type ResultOf, type VariablesOf } from '../../../api/graphql.ts';
 import type { PageProps } from '../../../shell/routes.ts';
 import { Button } from '../../../ui/button.tsx';
 import { CopyButton } from '../../../ui/copy-button.tsx';
@@ -103,15 +103,21 @@ const UploadCertificate = graphql(
 type Domain = ResultOf<typeof DomainFields>;
 
 export function Page({ params: { id = '' } }: PageProps) {
+  // Beside the frame's own query, not behind it.
+  const query = useQuery({ query: DomainsQuery, variables: { id } });
   return (
     <AppFrame id={id} title="Domains">
-      {(app) => <Domains app={app} />}
+      {(app) => <Domains app={app} query={query} />}
     </AppFrame>
   );
 }
 
-function Domains({ app }: { app: App }) {
-  const [{ data, error }, ask] = useQuery({ query: DomainsQuery, variables: { id: app.id } });
+interface DomainsProps {
+  app: App;
+  query: UseQueryResponse<ResultOf<typeof DomainsQuery>, VariablesOf<typeof DomainsQuery>>;
+}
+
+function Domains({ app, query: [{ data, error }, ask] }: DomainsProps) {
   const [adding, setAdding] = useState(false);
   const again = (): void => ask({ requestPolicy: 'network-only' });
   if (error) return <ErrorNote error={error} retry={again} />;
