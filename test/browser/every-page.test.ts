@@ -48,7 +48,9 @@ describe('every page of the dashboard', { skip: needs('chromium', 'git') }, () =
         dashboard.page.goto(path, { waitUntil: 'commit' }),
       );
       assert.ok(waves.length > 0, `${path} asked for nothing`);
-      return waves.length <= wavesMax && waves.flat().length <= requestsMax ? [] : [waves];
+      return waves.length <= wavesMax && waves.flat().length <= requestsMax
+        ? []
+        : [waves.map((wave) => wave.join()).join(' > ')];
     });
   });
 

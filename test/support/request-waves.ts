@@ -8,7 +8,8 @@ const wavesMax = 6;
 
 /**
  * What the page asks of the API while it opens: first what it asks before any answer came, then what it asks once
- * it had those answers, and so on. What it asks again is left out: that renews, and leads to nothing further.
+ * it had those answers, and so on. What it asks again is left out: that renews, and leads to nothing further. So are
+ * streams: what they bring is news, which nothing waits for.
  */
 export async function wavesOf(page: Page, open: () => Promise<unknown>): Promise<string[][]> {
   const held: Route[] = [];
@@ -20,7 +21,10 @@ export async function wavesOf(page: Page, open: () => Promise<unknown>): Promise
   page.on('request', begin);
   page.on('requestfinished', end);
   page.on('requestfailed', end);
-  await page.route('**/api/**', (route) => void held.push(route));
+  await page.route('**/api/**', async (route) => {
+    if (isStream(route.request())) await route.continue();
+    else held.push(route);
+  });
   const waves: string[][] = [];
   const known = new Set<string>();
   try {
@@ -66,6 +70,11 @@ async function calm(page: Page, state: () => number, others: ReadonlySet<Request
 
 function isOfApi(request: Request): boolean {
   return new URL(request.url()).pathname.startsWith('/api/');
+}
+
+/** A log that is followed, or a console. */
+function isStream(request: Request): boolean {
+  return request.resourceType() === 'eventsource' || request.url().includes('/attach');
 }
 
 /** Of the operation, or the path. */

@@ -7,7 +7,7 @@
  * 3. It tells whether the server is reached; a short break is not worth a word.
  */
 import { type Exchange, subscriptionExchange } from '@urql/core';
-import type { Client } from 'graphql-ws';
+import type { Client } from 'graphql-ws/client';
 import { actingTeam } from './team.ts';
 
 const pingMs = 12_000;
@@ -58,7 +58,7 @@ export function openLive(path: string, onReached: (reached: boolean) => void): L
 
 /** The library is loaded behind the first view. */
 async function connect(path: string, onReached: (reached: boolean) => void): Promise<Client> {
-  const { createClient } = await import('graphql-ws');
+  const { createClient } = await import('graphql-ws/client');
   let lost: Timer | undefined;
   let late: Timer | undefined;
   let current: WebSocket | null = null;

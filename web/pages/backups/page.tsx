@@ -16,8 +16,8 @@ import { Schedules } from './schedules.tsx';
 export function Page() {
   const { can } = useSession();
   const [{ data, error }, ask] = useQuery({ query: BackupsQuery });
-  // Shown further down, but asked for beside the rest, not behind it.
-  useQuery({ query: RunsQuery, variables: { after: null } });
+  // Beside the other one, not behind it.
+  const newest = useQuery({ query: RunsQuery, variables: { after: null } });
   const [running, setRunning] = useState(false);
   const [tab, setTab] = useState('runs');
   const mayRun = can('manage_backups') && (data?.backupDestinations.length ?? 0) > 0;
@@ -36,7 +36,7 @@ export function Page() {
           value={tab}
           onChange={setTab}
           tabs={[
-            { value: 'runs', label: 'Runs', content: <Runs data={data} onDestination={() => setTab('destinations')} /> }, // prettier-ignore
+            { value: 'runs', label: 'Runs', content: <Runs data={data} newest={newest} onDestination={() => setTab('destinations')} /> }, // prettier-ignore
             { value: 'schedules', label: 'Schedules', content: <Schedules data={data} /> },
             { value: 'destinations', label: 'Destinations', content: <Destinations destinations={data.backupDestinations} /> }, // prettier-ignore
           ]}

@@ -1,8 +1,8 @@
 /** The backups that ran or run, with what can be done with each. */
 import { useState } from 'react';
-import { useMutation, useQuery } from 'urql';
+import { useMutation, useQuery, type UseQueryResponse } from 'urql';
 import { done } from '../../api/done.ts';
-import { graphql } from '../../api/graphql.ts';
+import { graphql, type ResultOf, type VariablesOf } from '../../api/graphql.ts';
 import { useSession } from '../../shell/session.ts';
 import { Button, IconButton } from '../../ui/button.tsx';
 import { bytesInWords } from '../../ui/bytes.ts';
@@ -41,35 +41,37 @@ interface RunsProps {
   onDestination: () => void;
 }
 
-export function Runs({ data, onDestination }: RunsProps) {
+export function Runs({ data, newest, onDestination }: RunsProps & { newest: RunsAnswer }) {
   const [cursors, setCursors] = useState<readonly (string | null)[]>([null]);
   return (
     <>
-      {cursors.map((after, i) => (
-        <RunPage
-          key={after ?? ''}
-          after={after}
-          data={data}
-          onDestination={onDestination}
-          onMore={i === cursors.length - 1 ? (next) => setCursors([...cursors, next]) : undefined}
-        />
-      ))}
+      {cursors.map((after, i) => {
+        const onMore =
+          i === cursors.length - 1 ? (next: string) => setCursors([...cursors, next]) : undefined;
+        const props = { data, onDestination, onMore };
+        if (after === null) return <RunPage key="" {...props} query={newest} />;
+        return <OlderRuns key={after} {...props} after={after} />;
+      })}
     </>
   );
 }
 
+export type RunsAnswer = UseQueryResponse<
+  ResultOf<typeof RunsQuery>,
+  VariablesOf<typeof RunsQuery>
+>;
+
+function OlderRuns({ after, ...props }: Omit<RunPageProps, 'query'> & { after: string }) {
+  return <RunPage {...props} query={useQuery({ query: RunsQuery, variables: { after } })} />;
+}
+
 interface RunPageProps extends RunsProps {
-  after: string | null;
+  query: RunsAnswer;
   onMore: ((after: string) => void) | undefined;
 }
 
-function RunPage({ after, data, onDestination, onMore }: RunPageProps) {
-  const [{ data: answer, error }, ask] = useQuery({
-    query: RunsQuery,
-    variables: { after },
-    // The page has asked for the first ones already.
-    ...(after === null && { requestPolicy: 'cache-first' as const }),
-  });
+function RunPage({ query: [{ data: answer, error }, ask], ...props }: RunPageProps) {
+  const { data, onDestination, onMore } = props;
   const [restoring, setRestoring] = useState<Run | null>(null);
   const [leaving, setLeaving] = useState<Run | null>(null);
   const [, remove] = useMutation(DeleteRun);

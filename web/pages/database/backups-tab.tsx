@@ -1,5 +1,5 @@
 /** Owns the latest backups of a database, and the way to all of them. */
-import type { UseQueryResponse } from 'urql';
+import { useQuery, type UseQueryResponse } from 'urql';
 import { ButtonLink } from '../../ui/button.tsx';
 import { ErrorNote } from '../../ui/error-note.tsx';
 import { bytesInWords } from '../../ui/bytes.ts';
@@ -8,7 +8,8 @@ import { RelativeTime } from '../../ui/relative-time.tsx';
 import { StatusDot } from '../../ui/status.tsx';
 import { type Column, Table } from '../../ui/table.tsx';
 import type { ResultOf, VariablesOf } from '../../api/graphql.ts';
-import type { BackupsQuery } from './documents.ts';
+import { BackupsQuery } from './documents.ts';
+import { DatabaseFrame } from './frame.tsx';
 
 type Run = ResultOf<typeof BackupsQuery>['backupRuns']['nodes'][number];
 
@@ -35,11 +36,19 @@ const columns: readonly Column<Run>[] = [
   },
 ];
 
-interface BackupsTabProps {
-  query: UseQueryResponse<ResultOf<typeof BackupsQuery>, VariablesOf<typeof BackupsQuery>>;
+export function BackupsPage({ id }: { id: string }) {
+  // Beside the frame's own query, not behind it.
+  const query = useQuery({ query: BackupsQuery, variables: { id } });
+  return (
+    <DatabaseFrame id={id} title="Backups">
+      {() => <Backups query={query} />}
+    </DatabaseFrame>
+  );
 }
 
-export function BackupsTab({ query: [{ data, error }, again] }: BackupsTabProps) {
+type Query = UseQueryResponse<ResultOf<typeof BackupsQuery>, VariablesOf<typeof BackupsQuery>>;
+
+function Backups({ query: [{ data, error }, again] }: { query: Query }) {
   const runs = data?.backupRuns.nodes;
   const all = (
     <ButtonLink href="/backups" icon="backup">

@@ -6,8 +6,14 @@ import { StatusDot } from '../../ui/status.tsx';
 import { type Check, checksOf } from './checks.ts';
 import type { Instance, Status } from './documents.ts';
 
-export function Health({ status, instance }: { status: Status; instance: Instance }) {
-  const own = useOwnCheck(status);
+interface HealthProps {
+  /** By `useOwnCheck`. */
+  own: Check;
+  status: Status;
+  instance: Instance;
+}
+
+export function Health({ own, status, instance }: HealthProps) {
   const checks = [own, ...checksOf(status, instance, Date.now())];
   return (
     <Section
@@ -52,8 +58,11 @@ function To({ link: [href, label] }: { link: NonNullable<Check['link']> }) {
   return href.startsWith('#') ? <a href={href}>{label}</a> : <Link href={href}>{label}</Link>;
 }
 
-/** The web server's own answer, as load balancers ask for it; anew with each new status. */
-function useOwnCheck(status: Status): Check {
+/**
+ * The web server's own answer, as load balancers ask for it: beside the first look at the instance, and anew with each
+ * further one.
+ */
+export function useOwnCheck(look: object | undefined): Check {
   const [tookMs, setTookMs] = useState<number | null | undefined>();
   useEffect(() => {
     const over = new AbortController();
@@ -65,7 +74,7 @@ function useOwnCheck(status: Status): Check {
       },
     );
     return () => over.abort();
-  }, [status]);
+  }, [look]);
   const name = 'Gangway';
   if (tookMs === undefined) return { name, tone: 'off', word: 'is asked', detail: '' };
   if (tookMs === null) {

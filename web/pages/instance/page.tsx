@@ -6,7 +6,7 @@ import { EmptyState, Page as Frame, Skeleton } from '../../ui/page.tsx';
 import { useRenewed } from '../../ui/usage-charts.tsx';
 import { Certificates } from './certificates.tsx';
 import { InstanceQuery, InstanceStatusQuery } from './documents.ts';
-import { Health } from './health.tsx';
+import { Health, useOwnCheck } from './health.tsx';
 import { Machine } from './machine.tsx';
 import { Servers } from './servers.tsx';
 import { SettingsForm } from './settings.tsx';
@@ -32,6 +32,7 @@ function Instance() {
   useRenewed(askStatus);
   // Whoever added a server waits for it to connect.
   useRenewed(ask);
+  const own = useOwnCheck(status.data);
   const again = (): void => {
     ask({ requestPolicy: 'network-only' });
     askStatus({ requestPolicy: 'network-only' });
@@ -44,7 +45,7 @@ function Instance() {
       {(!data || !now) && !failed && <Skeleton look="rows" lines={6} />}
       {data && now && (
         <>
-          <Health status={now} instance={data} />
+          <Health own={own} status={now} instance={data} />
           <div className="instance-columns">
             <Machine machine={now.machine} />
             <Versions status={now} />

@@ -14,60 +14,52 @@ import { LogMatches, SearchBar } from './log-search.tsx';
 import { useSearch } from './use-search.ts';
 
 export interface LogViewerProps {
-  /** One of them. */
-  appId?: string;
-  databaseId?: string;
+  /** Followed by `useFollowedLog`. Another one is another viewer: give it a key. */
+  log: LogModel;
   /** What the log is of, for its label and the name of a saved file. */
   name: string;
-  /** Containers to choose from, the main one first; one or none needs no choice. */
-  containers?: readonly string[];
+  choice?: ContainerChoice;
   /** What is shown between the lines, in the order of time. */
   markers?: readonly Marker[];
-  /** Told when a deployment went live, so that there is another marker. */
-  onDeployment?: () => void;
+}
+
+export interface ContainerChoice {
+  /** The main one first; one or none needs no choice. */
+  containers: readonly string[];
+  /** Null: the main one. */
+  container: string | null;
+  onContainer: (name: string) => void;
+}
+
+/**
+ * Follows a log from now on. To be called where the page begins: its lines are then asked for beside all else.
+ * `onDeployment` is told when one went live, so that there is another marker.
+ */
+export function useFollowedLog(subject: LogSubject, onDeployment?: () => void): LogModel {
+  const onLive = useRef(onDeployment);
+  onLive.current = onDeployment;
+  const { appId, databaseId, container } = subject;
+  const model = useMemo(() => {
+    const of = { appId, databaseId, container };
+    return new LogModel(of, () => onLive.current?.());
+  }, [appId, databaseId, container]);
+  useEffect(() => {
+    model.open();
+    return () => model.close();
+  }, [model]);
+  return model;
 }
 
 const noMarkers: readonly Marker[] = [];
+const noChoice: ContainerChoice = { containers: [], container: null, onContainer: () => undefined };
 
 export function LogViewer({
-  appId,
-  databaseId,
+  log: model,
   name,
-  containers = [],
+  choice = noChoice,
   markers = noMarkers,
-  onDeployment,
 }: LogViewerProps) {
-  const [container, setContainer] = useState<string | null>(null);
-  const subject = useMemo<LogSubject>(
-    () => ({
-      ...(appId !== undefined && { appId }),
-      ...(databaseId !== undefined && { databaseId }),
-      ...(container !== null && { container }),
-    }),
-    [appId, databaseId, container],
-  );
-  const choice = {
-    containers,
-    container: container ?? containers[0] ?? '',
-    onContainer: setContainer,
-  };
-  return (
-    <OneLog key={JSON.stringify(subject)} {...{ subject, name, markers, choice, onDeployment }} />
-  );
-}
-
-interface OneLogProps {
-  subject: LogSubject;
-  name: string;
-  markers: readonly Marker[];
-  onDeployment: (() => void) | undefined;
-  choice: { containers: readonly string[]; container: string; onContainer: (name: string) => void };
-}
-
-function OneLog({ subject, name, markers, choice, onDeployment }: OneLogProps) {
-  const onLive = useRef(onDeployment);
-  onLive.current = onDeployment;
-  const model = useMemo(() => new LogModel(subject, () => onLive.current?.()), [subject]);
+  const { subject } = model;
   const version = useSyncExternalStore(model.subscribe, model.version);
   const [look, setLook] = useState({ wraps: false, stamps: true });
   const [follows, setFollows] = useState(true);
@@ -75,10 +67,6 @@ function OneLog({ subject, name, markers, choice, onDeployment }: OneLogProps) {
   const [onlyMatches, setOnlyMatches] = useState(false);
   const top = useRef(0);
   const search = useSearch(subject);
-  useEffect(() => {
-    model.open();
-    return () => model.close();
-  }, [model]);
   useLinkedLine(model, version, setTarget);
 
   const { state } = model;
@@ -110,6 +98,7 @@ function OneLog({ subject, name, markers, choice, onDeployment }: OneLogProps) {
         />
         <LogTools
           {...choice}
+          container={choice.container ?? choice.containers[0] ?? ''}
           look={look}
           onLook={setLook}
           isPaused={state.kind === 'paused'}

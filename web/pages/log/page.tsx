@@ -1,5 +1,5 @@
 /** The log of an app or a database, as one of its pages. */
-import { useMemo } from 'react';
+import { useMemo, useState } from 'react';
 import { useQuery } from 'urql';
 import { useLocation } from 'wouter';
 import { graphql, type ResultOf } from '../../api/graphql.ts';
@@ -9,7 +9,7 @@ import { Skeleton } from '../../ui/page.tsx';
 import { AppFrame } from '../app/frame.tsx';
 import { DatabaseFrame } from '../database/frame.tsx';
 import type { Marker } from './log-model.ts';
-import { LogViewer } from './log-viewer.tsx';
+import { LogViewer, useFollowedLog } from './log-viewer.tsx';
 
 const AppLog = graphql(`
   query AppLog($id: ID!) {
@@ -39,20 +39,27 @@ export function Page({ params: { id = '' } }: PageProps) {
 }
 
 function OfApp({ id }: { id: string }) {
+  const [container, setContainer] = useState<string | null>(null);
   const [{ data, error }, again] = useQuery({ query: AppLog, variables: { id } });
   const app = data?.app;
   const markers = useMemo(() => (app == null ? [] : markersOf(app)), [app]);
   const ask = (): void => again({ requestPolicy: 'network-only' });
+  // Beside the frame's own query, not behind it.
+  const log = useFollowedLog({ appId: id, ...(container !== null && { container }) }, ask);
   return (
     <AppFrame id={id} title="Log" width="full">
       {({ name }) =>
         app != null ? (
           <LogViewer
-            appId={id}
+            key={container}
+            log={log}
             name={name}
-            containers={app.containers.map((container) => container.name)}
+            choice={{
+              containers: app.containers.map((one) => one.name),
+              container,
+              onContainer: setContainer,
+            }}
             markers={markers}
-            onDeployment={ask}
           />
         ) : error ? (
           <ErrorNote error={error} retry={ask} />
@@ -65,9 +72,10 @@ function OfApp({ id }: { id: string }) {
 }
 
 function OfDatabase({ id }: { id: string }) {
+  const log = useFollowedLog({ databaseId: id });
   return (
     <DatabaseFrame id={id} title="Log" width="full">
-      {({ name }) => <LogViewer databaseId={id} name={name} />}
+      {({ name }) => <LogViewer log={log} name={name} />}
     </DatabaseFrame>
   );
 }

@@ -112,12 +112,9 @@ export function Page({ params: { id = '' } }: PageProps) {
   );
 }
 
-interface DomainsProps {
-  app: App;
-  query: UseQueryResponse<ResultOf<typeof DomainsQuery>, VariablesOf<typeof DomainsQuery>>;
-}
+type Query = UseQueryResponse<ResultOf<typeof DomainsQuery>, VariablesOf<typeof DomainsQuery>>;
 
-function Domains({ app, query: [{ data, error }, ask] }: DomainsProps) {
+function Domains({ app, query: [{ data, error }, ask] }: { app: App; query: Query }) {
   const [adding, setAdding] = useState(false);
   const again = (): void => ask({ requestPolicy: 'network-only' });
   if (error) return <ErrorNote error={error} retry={again} />;

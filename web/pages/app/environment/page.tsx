@@ -28,12 +28,9 @@ export function Page({ params: { id = '' } }: PageProps) {
   );
 }
 
-interface EnvironmentProps {
-  app: App;
-  query: UseQueryResponse<ResultOf<typeof EnvQuery>, VariablesOf<typeof EnvQuery>>;
-}
+type Query = UseQueryResponse<ResultOf<typeof EnvQuery>, VariablesOf<typeof EnvQuery>>;
 
-function Environment({ app, query: [{ data, error }, ask] }: EnvironmentProps) {
+function Environment({ app, query: [{ data, error }, ask] }: { app: App; query: Query }) {
   const [editing, setEditing] = useState<Variable | 'new' | 'bulk' | null>(null);
   const [leaving, setLeaving] = useState<Variable | null>(null);
   const [, remove] = useMutation(DeleteEnv);
