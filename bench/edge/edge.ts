@@ -6,19 +6,22 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort } from '../gangway.ts';
 import { Connection } from '../../src/drivers/process/connection.ts';
+import { localWay } from '../../src/drivers/process/local-way.ts';
 import { createProcessDriver } from '../../src/drivers/process/process-driver.ts';
+import type { ProcessDriverOptions } from '../../src/drivers/process/process-driver.ts';
 import { lineLogger } from '../../src/lib/line-logger.ts';
 import { runnerProtocol } from '../../src/protocol/runner-version.ts';
 
 const [app = '', dataDir = '', certificateDir = ''] = process.argv.slice(2);
 const [port, tlsPort] = [await freePort(), await freePort()];
-const driver = createProcessDriver({
+const options: ProcessDriverOptions = {
   dataDir,
   edge: { host: '127.0.0.1', port, tlsPort },
   logger: { ...lineLogger('bench'), info: () => undefined },
   runnerKey: Buffer.alloc(32),
   without: [],
-});
+};
+const driver = createProcessDriver(options);
 const [chain, key] = ['cert.pem', 'key.pem'].map((name) =>
   readFileSync(join(certificateDir, name), 'utf8'),
 );
@@ -34,7 +37,7 @@ console.log(JSON.stringify({ port, tlsPort, pid: edgeOf(runner), besides: [runne
 
 async function runnerPid(): Promise<number> {
   const nothing = (): void => undefined;
-  const connection = await Connection.open(dataDir, { state: nothing, lost: nothing });
+  const connection = await Connection.open(localWay(options), { state: nothing, lost: nothing });
   const { pid } = await connection.request({ op: 'hello', protocol: runnerProtocol });
   connection.close();
   return pid;

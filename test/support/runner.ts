@@ -3,9 +3,11 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 
-import { Connection, ConnectionLost } from '../../src/drivers/process/connection.ts';
+import { Connection, type ConnectionWay } from '../../src/drivers/process/connection.ts';
+import { localWay } from '../../src/drivers/process/local-way.ts';
 import { createProcessDriver } from '../../src/drivers/process/process-driver.ts';
 import type { ProcessDriverOptions } from '../../src/drivers/process/process-driver.ts';
+import { ConnectionLost } from '../../src/drivers/process/runner-way.ts';
 import type { Driver } from '../../src/drivers/driver.ts';
 import type { Logger } from '../../src/lib/log.ts';
 import type { HelloAnswer } from '../../src/protocol/runner-messages.ts';
@@ -22,14 +24,25 @@ export const noLog: Logger = {
   fatal: silent,
 };
 
+/** What the runners of tests encrypt variables with. */
+export const runnerKey = Buffer.alloc(32, 7);
+
 export function tempDir(): string {
   return fs.mkdtempSync(path.join(os.tmpdir(), 'gangway-test-'));
+}
+
+/** To the runner of a data directory, for a connection of one's own. */
+export function connectionWay(dataDir: string): ConnectionWay {
+  return localWay({ dataDir, edge: null, logger: noLog, runnerKey, without: [] });
 }
 
 /** What a runner says of itself; undefined when there is none. */
 export async function runnerHello(dataDir: string): Promise<HelloAnswer | undefined> {
   try {
-    const connection = await Connection.open(dataDir, { state: silent, lost: silent });
+    const connection = await Connection.open(connectionWay(dataDir), {
+      state: silent,
+      lost: silent,
+    });
     const hello = await connection.request({ op: 'hello', protocol: runnerProtocol });
     connection.close();
     return hello;
@@ -73,7 +86,7 @@ export function processPlace(options: Partial<ProcessDriverOptions> = {}): Proce
       dataDir,
       edge: null,
       logger: noLog,
-      runnerKey: Buffer.alloc(32, 7),
+      runnerKey,
       without: [],
       ...options,
       ...more,

@@ -3,26 +3,13 @@
  *
  * 1. Every request ends: with its answer, or with ConnectionLost when the connection ends.
  * 2. At most `requestsMax` requests are under way. More are refused with OVERLOADED.
+ * 3. A runner that does not read has at most `unsentMaxBytes` waiting for it, then the connection is given up.
  */
-import fs from 'node:fs';
-import type net from 'node:net';
-import path from 'node:path';
-
-import { connectWithin } from '../../lib/connect.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { encodeFrame, FrameDecoder } from '../../protocol/message-frames.ts';
-import { runnerSocketDir, runnerSocketName } from '../../protocol/runner-version.ts';
-import { socketAddress } from '../../protocol/runner-socket.ts';
 import type { RunnerAnswers, RunnerFrame, RunnerRequest } from '../../protocol/runner-messages.ts';
+import { ConnectionLost, type RunnerSocket, type RunnerWay } from './runner-way.ts';
 import { Terminals } from './terminals.ts';
-
-/** The runner is not there, or ended while it was asked. */
-export class ConnectionLost extends Error {
-  constructor(cause?: unknown) {
-    super('Cannot ask the runner: the connection is lost', { cause });
-    this.name = 'ConnectionLost';
-  }
-}
 
 export interface ConnectionEvents {
   state(frame: Extract<RunnerFrame, { event: 'state' }>): void;
@@ -34,26 +21,11 @@ interface Waiting {
   reject: (error: Error) => void;
 }
 
-const requestsMax = 10_000;
-const connectMs = 5000;
-const chunkBytes = 64 * 1024;
+/** What a connection needs of the way to its runner. */
+export type ConnectionWay = Pick<RunnerWay, 'connect' | 'decode' | 'errorOf'>;
 
-/** Throws ConnectionLost when nobody listens. `onread`: see `net.connect`. */
-export async function connectToRunner(
-  dataDir: string,
-  onread?: net.OnReadOpts,
-): Promise<net.Socket> {
-  const dir = path.join(dataDir, runnerSocketDir);
-  if (!fs.existsSync(path.join(dir, runnerSocketName))) throw new ConnectionLost();
-  const address = socketAddress(dir, runnerSocketName);
-  try {
-    return await connectWithin({ path: address.path, ...(onread && { onread }) }, connectMs);
-  } catch (error) {
-    throw new ConnectionLost(error);
-  } finally {
-    address.release();
-  }
-}
+const requestsMax = 10_000;
+const unsentMaxBytes = 32 * 1024 * 1024;
 
 /** What a driver has of its runner. */
 export type Link =
@@ -65,34 +37,29 @@ export type Link =
 export class Connection {
   readonly terminals = new Terminals(this);
   readonly #lost = new AbortController();
-  readonly #socket: net.Socket;
+  readonly #socket: RunnerSocket;
+  readonly #way: ConnectionWay;
   readonly #events: ConnectionEvents;
-  readonly #decoder = new FrameDecoder();
+  readonly #decoder: FrameDecoder;
   readonly #waiting = new Map<number, Waiting>();
   #lastNumber = 0;
 
-  private constructor(socket: net.Socket, events: ConnectionEvents) {
+  private constructor(socket: RunnerSocket, way: ConnectionWay, events: ConnectionEvents) {
     this.#socket = socket;
+    this.#way = way;
     this.#events = events;
-    socket.once('close', () => this.#lose());
-    socket.on('error', () => undefined); // 'close' follows and tells.
+    this.#decoder = new FrameDecoder(way.decode ? { decode: way.decode } : {});
+    socket.stream.once('close', () => this.#lose());
+    socket.stream.on('error', () => undefined); // 'close' follows and tells.
     // Only a request under way keeps this process alive, not the connection.
-    socket.unref();
+    socket.hold?.(false);
   }
 
-  /** Throws ConnectionLost when nobody listens. */
-  static async open(dataDir: string, events: ConnectionEvents): Promise<Connection> {
-    let receive: (chunk: Buffer) => void = () => undefined;
-    const buffer = Buffer.allocUnsafeSlow(chunkBytes);
-    // One buffer for all: logs of apps would leave as much garbage as they have bytes.
-    const onread = {
-      buffer,
-      callback: (length: number): boolean => {
-        receive(buffer.subarray(0, length));
-        return true;
-      },
-    };
-    const connection = new Connection(await connectToRunner(dataDir, onread), events);
+  /** Rejects as the way does. */
+  static async open(way: ConnectionWay, events: ConnectionEvents): Promise<Connection> {
+    let receive: (chunk: Uint8Array) => void = () => undefined;
+    const socket = await way.connect((chunk) => receive(chunk));
+    const connection = new Connection(socket, way, events);
     receive = (chunk) => connection.#receive(chunk);
     return connection;
   }
@@ -107,7 +74,7 @@ export class Connection {
     request: Extract<RunnerRequest, { op: Op }>,
     signal?: AbortSignal,
   ): Promise<RunnerAnswers[Op]> {
-    if (this.#socket.destroyed) return Promise.reject(new ConnectionLost());
+    if (this.#socket.stream.destroyed) return Promise.reject(new ConnectionLost());
     if (this.#waiting.size >= requestsMax) {
       return Promise.reject(new ServiceError('OVERLOADED', 'Too many requests to the runner.'));
     }
@@ -118,7 +85,7 @@ export class Connection {
     signal?.addEventListener('abort', cancel, { once: true });
     const answer = new Promise<unknown>((resolve, reject) => {
       this.#waiting.set(n, { resolve, reject });
-      this.#socket.ref();
+      this.#socket.hold?.(true);
       this.#send({ ...request, n });
     });
     return answer.finally(() => signal?.removeEventListener('abort', cancel)) as Promise<
@@ -132,38 +99,59 @@ export class Connection {
   }
 
   close(): void {
-    this.#socket.destroy();
+    this.#socket.stream.destroy();
   }
 
   #send(frame: RunnerRequest & { n: number }): void {
-    if (!this.#socket.destroyed) this.#socket.write(encodeFrame(frame));
+    const { stream } = this.#socket;
+    if (stream.destroyed) return;
+    stream.write(encodeFrame(frame));
+    if (stream.writableLength > unsentMaxBytes) this.#break(new ConnectionLost());
   }
 
-  #receive(chunk: Buffer): void {
+  #receive(chunk: Uint8Array): void {
     let frames: RunnerFrame[];
     try {
       frames = this.#decoder.push(chunk) as RunnerFrame[];
     } catch (error) {
-      this.#socket.destroy(error instanceof Error ? error : undefined);
+      this.#break(error);
       return;
     }
     for (const frame of frames) {
-      if ('event' in frame) {
-        if (frame.event === 'state') this.#events.state(frame);
-        else this.terminals.hear(frame);
-        continue;
-      }
-      const waiting = this.#waiting.get(frame.re);
-      if (!waiting) continue; // The answer to a `tell`.
-      this.#settle(frame.re);
-      if ('error' in frame) waiting.reject(ServiceError.fromPlain(frame.error));
-      else waiting.resolve(frame.ok);
+      if (this.#way.decode === null) this.#hear(frame);
+      else this.#hearForeign(frame);
     }
+  }
+
+  /** Another machine may send any shape. */
+  #hearForeign(frame: RunnerFrame): void {
+    try {
+      this.#hear(frame);
+    } catch (error) {
+      this.#break(error);
+    }
+  }
+
+  #break(error: unknown): void {
+    this.#socket.stream.destroy(error instanceof Error ? error : undefined);
+  }
+
+  #hear(frame: RunnerFrame): void {
+    if ('event' in frame) {
+      if (frame.event === 'state') this.#events.state(frame);
+      else this.terminals.hear(frame);
+      return;
+    }
+    const waiting = this.#waiting.get(frame.re);
+    if (!waiting) return; // The answer to a `tell`.
+    this.#settle(frame.re);
+    if ('error' in frame) waiting.reject(this.#way.errorOf(frame.error));
+    else waiting.resolve(frame.ok);
   }
 
   #settle(n: number): void {
     this.#waiting.delete(n);
-    if (this.#waiting.size === 0) this.#socket.unref();
+    if (this.#waiting.size === 0) this.#socket.hold?.(false);
   }
 
   #lose(): void {

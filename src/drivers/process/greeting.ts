@@ -8,7 +8,8 @@ import type { Logger } from '../../lib/log.ts';
 import type { IsolationLayer } from '../../protocol/isolation.ts';
 import type { EdgeSettings, HelloAnswer } from '../../protocol/runner-messages.ts';
 import { runnerProtocol, runnerStateDir } from '../../protocol/runner-version.ts';
-import { type Connection, ConnectionLost } from './connection.ts';
+import type { Connection } from './connection.ts';
+import { ConnectionLost } from './runner-way.ts';
 import { prepareEdgeProgram } from './program.ts';
 
 /** Asks for a sign of life: every runner knows this request. */

@@ -1,6 +1,6 @@
 /** Owns whether this machine can keep the programs of its workloads apart at all, before a runner is asked. */
 import { mayGiveUids } from '../../lib/processes/program-uids.ts';
-import type { IsolationLayer, LayerState } from '../../protocol/isolation.ts';
+import type { LayerState } from '../../protocol/isolation.ts';
 
 /** Why it can't, and what that means; null: the runner tells, layer by layer. */
 export function reasonAgainstIsolation(
@@ -24,11 +24,7 @@ export function reasonAgainstIsolation(
  * Whether workloads have networks of their own, and so listen on no address of the machine. `ask`: a runner,
  * where one is needed to know.
  */
-export async function haveNetworks(
-  without: readonly IsolationLayer[],
-  ask: () => Promise<readonly LayerState[]>,
-): Promise<boolean> {
-  if (reasonAgainstIsolation() !== null || without.includes('network')) return false;
+export async function haveNetworks(ask: () => Promise<readonly LayerState[]>): Promise<boolean> {
   const layers = await ask();
   return layers.some(({ layer, missing }) => layer === 'network' && missing === null);
 }

@@ -2,7 +2,7 @@
 import { setTimeout } from 'node:timers/promises';
 
 import type { Clock } from '../../lib/clock.ts';
-import { ConnectionLost } from './connection.ts';
+import { ConnectionLost } from './runner-way.ts';
 import { unreachable } from './silence.ts';
 
 const retryMinMs = 10;
@@ -13,7 +13,7 @@ const launchMs = 5000;
 export interface Launching<T> {
   /** Rejects with ConnectionLost where no runner answers. */
   greet: () => Promise<T>;
-  launch: () => void;
+  launch: () => Promise<void>;
   clock: Clock;
   untilMs: number;
   closed: AbortSignal;
@@ -32,7 +32,7 @@ export async function greetOrLaunch<T>(options: Launching<T>): Promise<T> {
     }
     if (clock.now() - launchedAtMs > launchMs) {
       launchedAtMs = clock.now();
-      launch();
+      await launch();
     }
     // It holds the process, other than the timers of a Clock: somebody waits for the runner.
     await setTimeout(pauseMs);

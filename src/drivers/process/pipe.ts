@@ -5,10 +5,9 @@
  * 2. Of the input a window is on its way at most; the next piece is asked for when there is room.
  * 3. Whatever ends it before the program's end closes the connection: by that the runner ends the program.
  */
-import type net from 'node:net';
+import type { Duplex } from 'node:stream';
 
 import type { PipeEnd, PipeSpec } from '../../protocol/workload.ts';
-import { ServiceError } from '../../lib/errors.ts';
 import { encodeFrame, FrameDecoder } from '../../protocol/message-frames.ts';
 import {
   type PipeFrame,
@@ -18,11 +17,12 @@ import {
   type RunnerFrame,
 } from '../../protocol/runner-messages.ts';
 import type { Pipe } from '../driver.ts';
-import { connectToRunner, ConnectionLost } from './connection.ts';
+import type { ConnectionWay } from './connection.ts';
+import { ConnectionLost } from './runner-way.ts';
 import { unreachable } from './silence.ts';
 
 export interface PipeOptions {
-  dataDir: string;
+  way: ConnectionWay;
   workload: string;
   spec: PipeSpec;
   input: AsyncIterable<Uint8Array> | null;
@@ -37,10 +37,10 @@ const pieceBytes = 64 * 1024;
 /** Rejects as the runner does; never sent twice, since the program may have run. */
 export async function openPipe(options: PipeOptions): Promise<Pipe> {
   options.signal.throwIfAborted();
-  const socket = await connectToRunner(options.dataDir).catch((error: unknown) => {
+  const { stream } = await options.way.connect(null).catch((error: unknown) => {
     throw error instanceof ConnectionLost ? unreachable(error) : error;
   });
-  const pipe = new ProcessPipe(socket, options);
+  const pipe = new ProcessPipe(stream, options);
   await pipe.open(options);
   return pipe;
 }
@@ -48,7 +48,8 @@ export async function openPipe(options: PipeOptions): Promise<Pipe> {
 class ProcessPipe implements Pipe {
   readonly ended: Promise<PipeEnd>;
   readonly output: AsyncIterable<Uint8Array>;
-  readonly #socket: net.Socket;
+  readonly #socket: Duplex;
+  readonly #way: ConnectionWay;
   readonly #frames: AsyncGenerator<PipeFrame | RunnerFrame>;
   readonly #end = Promise.withResolvers<PipeEnd>();
   /** Bytes that the program may still be sent; none once it has closed its input. */
@@ -56,13 +57,15 @@ class ProcessPipe implements Pipe {
   #isDeaf = false;
   #wake: () => void = () => undefined;
 
-  constructor(socket: net.Socket, { signal, lost }: PipeOptions) {
+  constructor(socket: Duplex, { way, signal, lost }: PipeOptions) {
     this.#socket = socket;
+    this.#way = way;
     const abort = (): void => this.#fail(signal.reason);
     const lose = (): void => this.#fail(unreachable());
     signal.addEventListener('abort', abort, { once: true });
     lost.addEventListener('abort', lose, { once: true });
     socket.on('error', () => undefined); // 'close' follows.
+    socket.on('drain', () => this.#wake());
     socket.once('close', () => {
       signal.removeEventListener('abort', abort);
       lost.removeEventListener('abort', lose);
@@ -70,7 +73,7 @@ class ProcessPipe implements Pipe {
     });
     this.ended = this.#end.promise;
     this.ended.catch(() => undefined); // `output` throws the same.
-    this.#frames = framesOf(socket);
+    this.#frames = framesOf(socket, way);
     this.output = this.#read();
     if (lost.aborted) lose();
     if (signal.aborted) abort();
@@ -92,7 +95,7 @@ class ProcessPipe implements Pipe {
       const next = await this.#frames.next();
       if (next.done === true) throw unreachable();
       const { value } = next;
-      if ('error' in value) throw ServiceError.fromPlain(value.error);
+      if ('error' in value) throw this.#way.errorOf(value.error);
       if ('ok' in value) return;
     }
   }
@@ -117,7 +120,7 @@ class ProcessPipe implements Pipe {
   #hear(frame: PipeFrame | RunnerFrame): boolean {
     if ('taken' in frame) this.#room += frame.taken;
     if ('deaf' in frame) this.#isDeaf = true;
-    if ('failed' in frame) throw ServiceError.fromPlain(frame.failed);
+    if ('failed' in frame) throw this.#way.errorOf(frame.failed);
     this.#wake();
     if (!('ended' in frame)) return false;
     this.#end.resolve(frame.ended);
@@ -140,7 +143,8 @@ class ProcessPipe implements Pipe {
   }
 
   async #put(piece: Uint8Array): Promise<void> {
-    while (this.#room < piece.length && !this.#isOver) {
+    // Also where the other side says that it has taken more than it has.
+    while ((this.#room < piece.length || this.#socket.writableNeedDrain) && !this.#isOver) {
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
       });
@@ -167,8 +171,11 @@ class ProcessPipe implements Pipe {
   }
 }
 
-async function* framesOf(socket: net.Socket): AsyncGenerator<PipeFrame | RunnerFrame> {
-  const decoder = new FrameDecoder();
+async function* framesOf(
+  socket: Duplex,
+  { decode }: ConnectionWay,
+): AsyncGenerator<PipeFrame | RunnerFrame> {
+  const decoder = new FrameDecoder(decode ? { decode } : {});
   for await (const chunk of socket as AsyncIterable<Buffer>) {
     yield* decoder.push(chunk) as (PipeFrame | RunnerFrame)[];
   }

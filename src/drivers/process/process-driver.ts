@@ -1,19 +1,14 @@
 /**
- * Owns the driver for child processes of this machine: the client side of the runner.
+ * Owns the driver for child processes: the client side of the runner, on this machine or on another.
  *
- * 1. A runner is started when it is needed and none answers. It is started again when it dies while
- *    something is to run, or while there are routes.
- * 2. A connection is given up when the runner does not answer for long, and opened again until it
- *    answers. A runner that hangs is not replaced by another.
- * 3. After a lost connection requests are sent again, which all but `exec` and `pipe` allow, until
- *    `requestTimeoutMs` is over. Then they fail with AGENT_UNREACHABLE.
+ * How a runner is reached, started and asked again stands in `runner-link.ts`.
  */
 import path from 'node:path';
 
-import { type Clock, systemClock } from '../../lib/clock.ts';
+import { type Clock, pause, systemClock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
-import type { IsolationLayer, LayerState } from '../../protocol/isolation.ts';
+import type { LayerState } from '../../protocol/isolation.ts';
 import { decodeRecords } from '../../protocol/log-records.ts';
 import type { Driver, DriverEvent, Pipe, Terminal, TerminalEvents } from '../driver.ts';
 import { EventListeners } from '../event-listeners.ts';
@@ -28,78 +23,74 @@ import type {
 } from '../../protocol/workload.ts';
 import type { Listener } from '../../lib/processes/listening-sockets.ts';
 import { type AppTraffic, trafficByApp } from '../../protocol/traffic.ts';
-import { Connection, ConnectionLost, type Link } from './connection.ts';
-import type { EdgeSettings, RunnerAnswers, RunnerRequest } from '../../protocol/runner-messages.ts';
-import { agree, configure, sign } from './greeting.ts';
+import type { ReadAnswer } from '../../protocol/runner-messages.ts';
+import { sign } from './greeting.ts';
 import { haveNetworks, sharedWhileAsked } from './isolating.ts';
-import { greetOrLaunch } from './launching.ts';
-import { hasRecords, startRunner } from './runner-process.ts';
+import { localWay, type LocalWayOptions } from './local-way.ts';
 import { openPipe } from './pipe.ts';
-import { listenForSigns, unlessAborted, unreachable, within } from './silence.ts';
+import { RunnerLink } from './runner-link.ts';
+import { ConnectionLost, type RunnerWay } from './runner-way.ts';
+import { unlessAborted, unreachable, within } from './silence.ts';
 
-export interface ProcessDriverOptions {
-  /** Absolute. */
-  dataDir: string;
-  /** Where apps are reached; null for a driver without an edge. */
-  edge: EdgeSettings | null;
-  logger: Logger;
-  /** 32 bytes: what the runner encrypts the variables of workloads with on disk. */
-  runnerKey: Uint8Array;
-  /** Layers of isolation to leave out, in the order of `isolationLayers`. */
-  without: readonly IsolationLayer[];
+export interface ProcessDriverOptions extends LocalWayOptions {
   clock?: Clock;
   /** Over all attempts of one request, apart from `stop`, `remove` and `follow`. Default 20 s. */
   requestTimeoutMs?: number;
 }
 
-/** Between two attempts to reach a runner that does not answer, and for it to greet. */
-const [retryLaterMs, greetMs] = [2_000, 5_000];
-const readBytes = 128 * 1024;
+export interface RunnerDriverOptions {
+  way: RunnerWay;
+  logger: Logger;
+  clock?: Clock;
+  requestTimeoutMs?: number;
+  /** Whether workloads of an owner may be there; what is told of others is dropped. Absent: all may. */
+  isOwn?: (owner: string) => boolean;
+}
+
+const readBytes = { max: 128 * 1024, min: 16 * 1024, together: 8 * 1024 * 1024 };
+/** Between two attempts to follow where nobody can be asked. */
+const followLaterMs = 2_000;
 const trafficMs = 2000;
 
 export function createProcessDriver(options: ProcessDriverOptions): Driver {
-  return new ProcessDriver(options);
+  if (!path.isAbsolute(options.dataDir)) {
+    throw new Error('Cannot make a process driver: dataDir must be absolute');
+  }
+  return new RunnerDriver({ ...options, way: localWay(options) });
 }
 
-class ProcessDriver implements Driver {
-  readonly name = 'process';
+export class RunnerDriver implements Driver {
+  readonly name: 'process' | 'remote';
   readonly runs = 'host';
   readonly images = null;
   readonly volumes = null;
-  readonly #options: ProcessDriverOptions;
+  readonly #options: RunnerDriverOptions;
   readonly #clock: Clock;
   readonly #listeners: EventListeners;
-  readonly #closed = new AbortController();
-  #link: Link = { phase: 'idle' };
-  #hasRoutes = false;
-  #beat = new AbortController();
-  #reconnects = false;
+  readonly #link: RunnerLink;
+  /** How many workloads are followed. */
+  #follows = 0;
 
-  constructor(options: ProcessDriverOptions) {
-    if (!path.isAbsolute(options.dataDir)) {
-      throw new Error('Cannot make a process driver: dataDir must be absolute');
-    }
+  constructor(options: RunnerDriverOptions) {
+    const { way, logger, clock = systemClock, requestTimeoutMs } = options;
+    this.name = way.name;
     this.#options = options;
-    this.#clock = options.clock ?? systemClock;
-    this.#listeners = new EventListeners(options.logger);
+    this.#clock = clock;
+    this.#listeners = new EventListeners(logger);
+    this.#link = new RunnerLink({
+      ...{ way, logger, clock, tell: (event) => this.#tell(event) },
+      ...(requestTimeoutMs !== undefined && { requestTimeoutMs }),
+    });
   }
 
-  async open(): Promise<void> {
-    if (!hasRecords(this.#options.dataDir)) {
-      await this.#existing();
-      return;
-    }
-    await this.#connected().catch((err: unknown) => {
-      // What runs is reported when the runner answers.
-      this.#options.logger.error({ err }, 'runner_not_reached');
-      this.#reconnectLater();
-    });
+  open(): Promise<void> {
+    return this.#link.open();
   }
 
   async answers(withinMs: number): Promise<boolean> {
     try {
       const untilMs = this.#clock.now() + withinMs;
-      const connection = await within(this.#clock, untilMs, this.#connected());
+      const connection = await within(this.#clock, untilMs, this.#link.connected());
       await within(this.#clock, untilMs, sign(connection));
       return true;
     } catch {
@@ -108,24 +99,29 @@ class ProcessDriver implements Driver {
   }
 
   start(spec: WorkloadSpec): Promise<Workload> {
-    return this.#ask({ op: 'start', spec });
+    return this.#link.ask({ op: 'start', spec });
   }
 
   async inspect(id: string): Promise<Workload | undefined> {
-    if (!(await this.#reachable())) return undefined;
-    return (await this.#ask({ op: 'inspect', workload: id })) ?? undefined;
+    if (!(await this.#link.reachable())) return undefined;
+    const workload = await this.#link.ask({ op: 'inspect', workload: id });
+    return workload !== null && this.#isOwn(workload) ? workload : undefined;
   }
 
   async list(): Promise<Workload[]> {
-    return (await this.#reachable()) ? this.#ask({ op: 'list' }) : [];
+    if (!(await this.#link.reachable())) return [];
+    const workloads = await this.#link.ask({ op: 'list' });
+    return workloads.filter((workload) => this.#isOwn(workload));
   }
 
   async stop(id: string): Promise<void> {
-    if (await this.#reachable()) await this.#ask({ op: 'stop', workload: id }, Infinity);
+    if (await this.#link.reachable()) await this.#link.ask({ op: 'stop', workload: id }, Infinity);
   }
 
   async remove(id: string): Promise<void> {
-    if (await this.#reachable()) await this.#ask({ op: 'remove', workload: id }, Infinity);
+    if (await this.#link.reachable()) {
+      await this.#link.ask({ op: 'remove', workload: id }, Infinity);
+    }
   }
 
   watch(listener: (event: DriverEvent) => void): () => void {
@@ -134,37 +130,43 @@ class ProcessDriver implements Driver {
 
   async follow(...[id, afterSeq, sink, signal]: Parameters<Driver['follow']>): Promise<void> {
     let seq = afterSeq;
-    while (!signal.aborted && !this.#closed.signal.aborted) {
-      const request = { op: 'read', workload: id, afterSeq: seq, maxBytes: readBytes } as const;
-      // A caller that aborts waits no longer, even while there is no runner to ask.
-      const answer = await unlessAborted(this.#ask(request, Infinity, signal), signal);
-      if (answer === undefined || answer.ended) return;
-      const entries = decodeRecords(answer.records, answer.firstSeq);
-      await sink(entries);
-      seq = answer.firstSeq + entries.length - 1;
+    this.#follows += 1;
+    try {
+      while (!signal.aborted && !this.#link.closed.aborted) {
+        const answer = await this.#read(id, seq, signal);
+        if (answer === 'later') continue;
+        if (answer === undefined || answer.ended) return;
+        const entries = decodeRecords(answer.records, answer.firstSeq);
+        await sink(entries);
+        seq = answer.firstSeq + entries.length - 1;
+      }
+    } finally {
+      this.#follows -= 1;
     }
   }
 
   acknowledge(id: string, seq: number): void {
     // It may be lost with the connection: a later one says more.
-    if (this.#link.phase === 'connected') {
-      this.#link.connection.tell({ op: 'acknowledge', workload: id, seq });
-    }
+    if (!this.#link.isConnected) return;
+    void this.#link
+      .connected()
+      .then((connection) => connection.tell({ op: 'acknowledge', workload: id, seq }));
   }
 
   async probe(id: string): Promise<'listening' | 'silent' | 'foreign'> {
-    return (await this.#reachable()) ? this.#ask({ op: 'probe', workload: id }) : 'silent';
+    if (!(await this.#link.reachable())) return 'silent';
+    return this.#link.ask({ op: 'probe', workload: id });
   }
 
   async listeners(id: string): Promise<Listener[]> {
-    if (!(await this.#reachable())) return [];
-    return (await this.#ask({ op: 'listeners', workload: id })) ?? [];
+    if (!(await this.#link.reachable())) return [];
+    return (await this.#link.ask({ op: 'listeners', workload: id })) ?? [];
   }
 
   async openTerminal(id: string, spec: TerminalSpec, events: TerminalEvents): Promise<Terminal> {
-    await this.#mustReach();
+    await this.#link.mustReach();
     // A terminal that was opened on a lost connection has ended with it.
-    return this.#retried((connection) => connection.terminals.open(id, spec, events));
+    return this.#link.retried((connection) => connection.terminals.open(id, spec, events));
   }
 
   attach(): Promise<Terminal> {
@@ -174,10 +176,11 @@ class ProcessDriver implements Driver {
   }
 
   async exec(id: string, spec: ExecSpec, signal: AbortSignal): Promise<ExecOutcome> {
-    await this.#mustReach();
-    const connection = await this.#connected();
+    await this.#link.mustReach();
+    const connection = await this.#link.connected();
     try {
-      return await connection.request({ op: 'exec', workload: id, spec }, signal);
+      const asked = connection.request({ op: 'exec', workload: id, spec }, signal);
+      return await this.#link.heard(asked);
     } catch (error) {
       // Never sent twice: the command may have run.
       throw error instanceof ConnectionLost ? unreachable(error) : error;
@@ -185,10 +188,10 @@ class ProcessDriver implements Driver {
   }
 
   async pipe(...[id, spec, input, signal]: Parameters<Driver['pipe']>): Promise<Pipe> {
-    await this.#mustReach();
+    await this.#link.mustReach();
     // It ends with the connection that tells whether the runner lives.
-    const { lost } = await this.#connected();
-    return openPipe({ dataDir: this.#options.dataDir, workload: id, spec, input, signal, lost });
+    const { lost } = await this.#link.connected();
+    return openPipe({ way: this.#options.way, workload: id, spec, input, signal, lost });
   }
 
   async usage(id: string): Promise<Usage | undefined> {
@@ -196,22 +199,24 @@ class ProcessDriver implements Driver {
   }
 
   async usages(ids: readonly string[]): Promise<ReadonlyMap<string, Usage>> {
-    if (!(await this.#reachable())) return new Map();
-    return new Map(await this.#ask({ op: 'usages', workloads: ids }));
+    if (!(await this.#link.reachable())) return new Map();
+    return new Map(await this.#link.ask({ op: 'usages', workloads: ids }));
   }
 
   async isolation(): Promise<readonly LayerState[]> {
-    return (await this.#reachable()) ? this.#ask({ op: 'isolation' }) : this.#askAnother();
+    if (!(await this.#link.reachable())) return this.#askAnother();
+    return this.#link.ask({ op: 'isolation' });
   }
 
   /** One is started to be asked. Nobody stays connected to it, so it ends by itself. */
   readonly #askAnother = sharedWhileAsked((): Promise<readonly LayerState[]> => {
-    const asking = new ProcessDriver(this.#options);
-    return asking.#ask({ op: 'isolation' }).finally(() => asking.close());
+    const asking = new RunnerDriver(this.#options);
+    return asking.#link.ask({ op: 'isolation' }).finally(() => asking.close());
   });
 
-  hidesApps(): Promise<boolean> {
-    return haveNetworks(this.#options.without, () => this.isolation());
+  async hidesApps(): Promise<boolean> {
+    if (!this.#options.way.mayHaveNetworks()) return false;
+    return haveNetworks(() => this.isolation());
   }
 
   // It has no volumes.
@@ -219,182 +224,83 @@ class ProcessDriver implements Driver {
   readonly removeVolumesOf = (): Promise<void> => Promise.resolve();
 
   freePort(): Promise<number> {
-    return this.#ask({ op: 'free-port' });
+    return this.#link.ask({ op: 'free-port' });
   }
 
   async letPort(owner: string): Promise<void> {
-    if (await this.#reachable()) await this.#ask({ op: 'let-port', owner });
+    if (await this.#link.reachable()) await this.#link.ask({ op: 'let-port', owner });
   }
 
   async traffic(): Promise<ReadonlyMap<string, AppTraffic>> {
     // Connected for that alone, a runner that nobody needs would not end.
-    if (this.#link.phase !== 'connected' && !this.#isWanted()) return new Map();
-    return trafficByApp((await this.#ask({ op: 'traffic' }, trafficMs)) ?? []);
+    if (!this.#link.isConnected && !(await this.#link.isWanted())) return new Map();
+    return trafficByApp((await this.#link.ask({ op: 'traffic' }, trafficMs)) ?? []);
   }
 
   async forgetTraffic(app: string): Promise<void> {
-    if (await this.#reachable()) await this.#ask({ op: 'forget-traffic', app });
+    if (await this.#link.reachable()) await this.#link.ask({ op: 'forget-traffic', app });
   }
 
   async setRoutes(routes: readonly EdgeRoute[]): Promise<void> {
-    this.#hasRoutes = routes.length > 0;
-    if (!this.#hasRoutes && !(await this.#reachable())) return; // None is started to remove some.
-    await this.#ask({ op: 'set-routes', routes });
+    this.#link.hasRoutes = routes.length > 0;
+    // None is started to remove some.
+    if (routes.length === 0 && !(await this.#link.reachable())) return;
+    await this.#link.ask({ op: 'set-routes', routes });
   }
 
   async setCertificates(certificates: Parameters<Driver['setCertificates']>[0]): Promise<void> {
-    if (certificates.length === 0 && !(await this.#reachable())) return;
-    await this.#ask({ op: 'set-certificates', certificates });
+    if (certificates.length === 0 && !(await this.#link.reachable())) return;
+    await this.#link.ask({ op: 'set-certificates', certificates });
   }
 
   close(): Promise<void> {
-    const link = this.#link;
-    this.#link = { phase: 'closed' };
-    this.#closed.abort();
-    this.#beat.abort();
-    if (link.phase === 'connected') link.connection.close();
+    this.#link.close();
     this.#listeners.close();
     return Promise.resolve();
   }
 
-  /** Whether there is a runner, or records of one. */
-  async #reachable(): Promise<boolean> {
-    const { phase } = this.#link;
-    if (phase === 'connected' || phase === 'closed' || hasRecords(this.#options.dataDir))
-      return true;
-    return this.#existing();
+  #isOwn({ spec }: Workload): boolean {
+    return this.#options.isOwn?.(spec.owner) ?? true;
   }
 
-  async #mustReach(): Promise<void> {
-    if (!(await this.#reachable())) throw new ServiceError('NOT_RUNNING', 'It does not run.');
-  }
-
-  async #existing(): Promise<boolean> {
-    try {
-      await this.#connected(false);
-      return true;
-    } catch (error) {
-      if (error instanceof ConnectionLost) return false;
-      throw error;
-    }
-  }
-
-  async #ask<Op extends RunnerRequest['op']>(
-    request: Extract<RunnerRequest, { op: Op }>,
-    timeoutMs?: number,
-    signal?: AbortSignal,
-  ): Promise<RunnerAnswers[Op]> {
-    return this.#retried((connection) => connection.request(request, signal), timeoutMs);
-  }
-
-  /** Runs `work` on a connection, and again on another when that is lost. */
-  async #retried<T>(
-    work: (connection: Connection) => Promise<T>,
-    timeoutMs = this.#options.requestTimeoutMs ?? 20_000,
-  ): Promise<T> {
-    const untilMs = this.#clock.now() + timeoutMs;
-    for (;;) {
-      try {
-        const connection = await this.#connected();
-        return await within(this.#clock, untilMs, work(connection));
-      } catch (error) {
-        if (!(error instanceof ConnectionLost)) throw error;
-        if (this.#closed.signal.aborted || this.#clock.now() >= untilMs) throw unreachable(error);
-      }
-    }
-  }
-
-  #connected(launch = true): Promise<Connection> {
-    switch (this.#link.phase) {
-      case 'connected':
-        return Promise.resolve(this.#link.connection);
-      case 'connecting':
-        return this.#link.connection;
-      case 'closed':
-        return Promise.reject(unreachable());
-      case 'idle': {
-        const connection = this.#connect(launch);
-        this.#link = { phase: 'connecting', connection };
-        connection.catch(() => {
-          if (this.#link.phase === 'connecting') this.#link = { phase: 'idle' };
-        });
-        return connection;
-      }
-    }
-  }
-
-  #connect(launch: boolean): Promise<Connection> {
-    if (!launch) return this.#greet();
-    const { dataDir, runnerKey: key, without, logger } = this.#options;
-    return greetOrLaunch({
-      greet: () => this.#greet(),
-      launch: () => {
-        startRunner({ dataDir, key, without });
-        logger.info({}, 'runner_started');
-      },
-      clock: this.#clock,
-      untilMs: this.#clock.now() + (this.#options.requestTimeoutMs ?? 20_000),
-      closed: this.#closed.signal,
-    });
-  }
-
-  async #greet(): Promise<Connection> {
-    const connection = await Connection.open(this.#options.dataDir, {
-      state: ({ workload }) => this.#listeners.tell({ type: 'state', workload }),
-      lost: () => this.#lost(connection),
-    });
-    const untilMs = this.#clock.now() + greetMs;
-    try {
-      await within(this.#clock, untilMs, agree(connection, this.#options));
-      await configure(connection, this.#options);
-      const workloads = await within(this.#clock, untilMs, connection.request({ op: 'list' }));
-      if (this.#closed.signal.aborted) throw unreachable();
-      this.#link = { phase: 'connected', connection };
-      this.#watch(connection);
+  #tell(event: DriverEvent): void {
+    if (event.type === 'state' && !this.#isOwn(event.workload)) return;
+    if (event.type !== 'connected') this.#listeners.tell(event);
+    else {
+      const workloads = event.workloads.filter((workload) => this.#isOwn(workload));
       this.#listeners.tell({ type: 'connected', workloads });
-      return connection;
-    } catch (error) {
-      connection.close();
-      throw error;
     }
   }
 
-  /** Requests must not wait for ever for a silent runner. */
-  #watch(connection: Connection): void {
-    this.#beat.abort();
-    this.#beat = new AbortController();
-    const { signal } = this.#beat;
-    listenForSigns(this.#clock, () => sign(connection), signal).catch(() => {
-      if (!signal.aborted) connection.close();
-    });
+  /** `later`: nobody could be asked, and it makes sense to try again. Undefined: nobody waits any more. */
+  async #read(
+    workload: string,
+    afterSeq: number,
+    signal: AbortSignal,
+  ): Promise<ReadAnswer | 'later' | undefined> {
+    // Of many that are followed together no more is under way than of a few.
+    const share = Math.floor(readBytes.together / this.#follows);
+    const maxBytes = Math.min(readBytes.max, Math.max(readBytes.min, share));
+    const request = { op: 'read', workload, afterSeq, maxBytes } as const;
+    try {
+      // A caller that aborts waits no longer, even while there is no runner to ask.
+      return await unlessAborted(this.#link.ask(request, Infinity, signal), signal);
+    } catch (error) {
+      const isAway = error instanceof ServiceError && error.code === 'AGENT_UNREACHABLE';
+      if (!isAway || !this.#options.way.onBack) throw error;
+      await this.#reachedAgain(signal);
+      return 'later';
+    }
   }
 
-  #reconnectLater(): void {
-    if (this.#reconnects) return;
-    this.#reconnects = true;
-    this.#clock.after(retryLaterMs, () => {
-      this.#reconnects = false;
-      const { phase } = this.#link;
-      if (phase === 'closed' || phase === 'connected' || !this.#isWanted()) return;
-      this.#connected().catch(() => this.#reconnectLater());
+  /** Or after a while, or when `signal` aborts. */
+  async #reachedAgain(signal: AbortSignal): Promise<void> {
+    const over = new AbortController();
+    const forget = this.#listeners.add(({ type }) => {
+      if (type === 'connected') over.abort();
     });
-  }
-
-  /** Something is to run, or there are routes: a new one serves those of the last. */
-  #isWanted(): boolean {
-    return hasRecords(this.#options.dataDir) || this.#hasRoutes;
-  }
-
-  #lost(connection: Connection): void {
-    if (this.#link.phase !== 'connected' || this.#link.connection !== connection) return;
-    this.#link = { phase: 'idle' };
-    this.#options.logger.warn({}, 'runner_lost');
-    this.#beat.abort();
-    this.#listeners.tell({ type: 'disconnected' });
-    if (!this.#isWanted()) return;
-    this.#connected().catch((error: unknown) => {
-      this.#options.logger.error({ err: error }, 'runner_not_restarted');
-      this.#reconnectLater();
-    });
+    const isOver = AbortSignal.any([signal, this.#link.closed, over.signal]);
+    await pause(this.#clock, followLaterMs, isOver).catch(() => undefined);
+    forget();
   }
 }
