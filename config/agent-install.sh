@@ -3,7 +3,7 @@
 # background. It needs Node.js 22 and curl. The bootstrap token comes by standard input, so that no list of processes
 # shows it; without one, an agent that has been here before is brought up to date.
 #
-#   printf %s '<token>' | sh agent-install.sh --control https://panel.example.com [--data-dir <folder>]
+#   printf %s '<token>' | sh agent-install.sh --control https://panel.example.com [--data-dir <folder>] [--no-service]
 set -eu
 
 fail() {
@@ -13,8 +13,14 @@ fail() {
 
 control=
 data_dir=
+service=yes
 while [ $# -gt 0 ]; do
   case $1 in
+    --no-service)
+      service=no
+      shift
+      continue
+      ;;
     --control) control=${2:?} ;;
     --data-dir) data_dir=${2:?} ;;
     *) fail "there is no option $1" ;;
@@ -57,7 +63,7 @@ curl -fsSL --retry 3 -o "$program.new" "$control/api/agent/program" ||
   fail "the program could not be fetched from $control"
 mv "$program.new" "$program"
 
-if [ "$(id -u)" = 0 ] && [ -d /run/systemd/system ]; then
+if [ $service = yes ] && [ "$(id -u)" = 0 ] && [ -d /run/systemd/system ]; then
   cat > /etc/systemd/system/gangway-agent.service << UNIT
 [Unit]
 Description=Agent of Gangway at $control

@@ -4,7 +4,7 @@
 # comes by standard input. It may be run again with the same token: it goes on where it stood.
 #
 #   printf %s '<token>' | sh takeover.sh --control https://panel.example.com \
-#     [--remove-with '<command>'] [--data-dir <folder>]
+#     [--remove-with '<command>'] [--data-dir <folder>] [--no-service]
 #
 # Without --remove-with the other platform is left as it is, and the takeover is done once the agent is installed.
 set -eu
@@ -16,8 +16,14 @@ say() {
 control=
 remove_with=
 data_dir=
+service=yes
 while [ $# -gt 0 ]; do
   case $1 in
+    --no-service)
+      service=no
+      shift
+      continue
+      ;;
     --control) control=${2:?} ;;
     --remove-with) remove_with=${2:?} ;;
     --data-dir) data_dir=${2:?} ;;
@@ -43,10 +49,15 @@ case $token in
     ;;
 esac
 
-# What is asked of the panel, with the token in what curl reads: its arguments would be seen by others.
+# What is asked of the panel, with the token in what curl reads: its arguments would be seen by others. Prints the
+# answer, and fails unless it is 200.
 ask() {
-  printf 'header = "Authorization: Bearer %s"\n' "$token" |
-    curl -sS --retry 5 --retry-connrefused --fail-with-body --config - "$@" "$control/api/takeover"
+  asked=$(
+    printf 'header = "Authorization: Bearer %s"\n' "$token" |
+      curl -sS --retry 5 --retry-connrefused --config - -w '%{http_code}' "$@" "$control/api/takeover"
+  ) || return 1
+  printf '%s\n' "${asked%???}"
+  [ "${asked#"${asked%???}"}" = 200 ]
 }
 
 state_in() {
@@ -82,6 +93,7 @@ case $state in
     }
     set -- --control "$control"
     if [ -n "$data_dir" ]; then set -- "$@" --data-dir "$data_dir"; fi
+    if [ $service = no ]; then set -- "$@" --no-service; fi
     if ! printf %s "$token" | sh -c "$installer" install.sh "$@"; then
       report failed 'The agent could not be installed'
       finish 1
