@@ -22,6 +22,12 @@ const rows = [
 ];
 /** Programs run as processes of their own: what they say to a driver lies in `protocol`. */
 const programsImport = ['protocol', 'lib'];
+/**
+ * The agent is what runs things on another server, as the service does here: a composition root, like `main`. It has
+ * what a machine needs, and nothing of what there is once: no store, no actors, no gateway.
+ */
+const agentImports = ['drivers', 'programs', ...programsImport];
+const agent = '^src/programs/agent/';
 /** Only what starts the service knows its configuration. */
 const readsConfig = ['main', 'service', 'commands'];
 
@@ -30,20 +36,28 @@ const config = '^src/config\\.ts$';
 /** Entry points of threads: like `main` they import what they need. */
 const tasks = '^src/workers/tasks/';
 
-const only = (room, rooms) => ({
+const only = (room, rooms, pathNot = tasks) => ({
   name: `${room}-imports-down`,
   comment: `src/${room} imports only ${rooms.join(', ') || 'nothing of ours'}`,
   severity: 'error',
-  from: { path: pathOf(room), pathNot: tasks },
+  from: { path: pathOf(room), pathNot },
   to: {
     path: '^src/.*\\.ts$',
-    pathNot: [room, ...rooms].map(pathOf).concat(readsConfig.includes(room) ? [config] : []),
+    pathNot: [room, ...rooms]
+      .map(pathOf)
+      .concat(readsConfig.includes(room) ? [config] : [], room === 'main' ? [agent] : []),
   },
 });
 
 const onlyDown = [
   ...rows.flatMap((row, at) => row.map((room) => only(room, rows.slice(at + 1).flat()))),
-  only('programs', programsImport),
+  only('programs', programsImport, agent),
+  {
+    name: 'agent-imports-down',
+    severity: 'error',
+    from: { path: agent },
+    to: { path: '^src/.*\\.ts$', pathNot: agentImports.map(pathOf) },
+  },
   {
     name: 'config-imports-down',
     severity: 'error',

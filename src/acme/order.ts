@@ -7,7 +7,7 @@
  */
 import type { KeyObject } from 'node:crypto';
 import { type Clock, pause } from '../lib/clock.ts';
-import { certificateRequest } from './certificate-request.ts';
+import { certificateRequest } from '../lib/certificate-request.ts';
 import { type AcmeClient, type Found, refusal } from './client.ts';
 import { CaRefusal, CaUnavailable } from './failures.ts';
 import type { Authorization, Challenge, Order } from './resources.ts';

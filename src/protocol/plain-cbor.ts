@@ -29,12 +29,12 @@ export function encodePlain(value: unknown): Uint8Array {
   return encoder.encode(value);
 }
 
-/** Throws FrameError. The bytes of what is read are its own. */
+/** Throws FrameError. Bytes in what is read are views of these. */
 export function decodePlain(bytes: Uint8Array): unknown {
   const flaw = flawIn(bytes);
   if (flaw !== null) throw new FrameError(flaw);
   try {
-    return decoder.decode(Uint8Array.from(bytes));
+    return decoder.decode(bytes);
   } catch (error) {
     throw new FrameError('not CBOR', error);
   }

@@ -8,12 +8,11 @@ import type { Logger } from '../../lib/log.ts';
 import type { IsolationLayer } from '../../protocol/isolation.ts';
 import type { EdgeSettings, HelloAnswer } from '../../protocol/runner-messages.ts';
 import { runnerProtocol, runnerStateDir } from '../../protocol/runner-version.ts';
-import type { Connection } from './connection.ts';
-import { ConnectionLost } from './runner-way.ts';
+import { ConnectionLost, type RunnerAsker } from './runner-way.ts';
 import { prepareEdgeProgram } from './program.ts';
 
 /** Asks for a sign of life: every runner knows this request. */
-export function sign(connection: Connection): Promise<HelloAnswer> {
+export function sign(connection: RunnerAsker): Promise<HelloAnswer> {
   return connection.request({ op: 'hello', protocol: runnerProtocol });
 }
 
@@ -28,7 +27,7 @@ interface Agreed {
  * `without`, or knows no port for HTTPS, or no way to the panel, where there is to be one; then it throws ConnectionLost.
  */
 export async function agree(
-  connection: Connection,
+  connection: RunnerAsker,
   { without, edge, logger }: Agreed,
 ): Promise<void> {
   const hello = await sign(connection);
@@ -51,7 +50,7 @@ export async function agree(
  * must not keep apps from running. `setRoutes` reports it again.
  */
 export async function configure(
-  connection: Connection,
+  connection: RunnerAsker,
   { edge, dataDir, logger }: { edge: EdgeSettings | null; dataDir: string; logger: Logger },
 ): Promise<void> {
   const program = edge && prepareEdgeProgram(path.join(dataDir, runnerStateDir));

@@ -2,7 +2,7 @@
 import type { Duplex } from 'node:stream';
 
 import type { PlainServiceError, ServiceError } from '../../lib/errors.ts';
-import type { Connection } from './connection.ts';
+import type { RunnerAnswers, RunnerRequest } from '../../protocol/runner-messages.ts';
 
 /** The runner is not there, or ended while it was asked. */
 export class ConnectionLost extends Error {
@@ -17,6 +17,13 @@ export interface RunnerSocket {
   readonly stream: Duplex;
   /** Whether it is to keep this process alive. */
   hold?(holds: boolean): void;
+}
+
+/** What the first words are said over. */
+export interface RunnerAsker {
+  request<Op extends RunnerRequest['op']>(
+    request: Extract<RunnerRequest, { op: Op }>,
+  ): Promise<RunnerAnswers[Op]>;
 }
 
 export interface RunnerWay {
@@ -34,9 +41,9 @@ export interface RunnerWay {
    */
   connect(receive: ((chunk: Uint8Array) => void) | null): Promise<RunnerSocket>;
   /** The first words: whether it is a runner that we want; what it serves with. Rejects with ConnectionLost if not. */
-  agree(connection: Connection): Promise<void>;
+  agree(connection: RunnerAsker): Promise<void>;
   /** What it is told next, without a limit of time. */
-  configure(connection: Connection): Promise<void>;
+  configure(connection: RunnerAsker): Promise<void>;
   /** Starts one. Whether it is up is for the caller to see by connecting. */
   launch(): Promise<void>;
   /** Whether anything is on record there. Rejects with AGENT_UNREACHABLE where nobody can be asked. */

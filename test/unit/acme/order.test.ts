@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { before, describe, it } from 'node:test';
 import { dnsAnswer, thumbprintOf } from '../../../src/acme/account-key.ts';
 import { AcmeClient, type AcmeClientOptions } from '../../../src/acme/client.ts';
-import { certificateRequest } from '../../../src/acme/certificate-request.ts';
+import { certificateRequest } from '../../../src/lib/certificate-request.ts';
 import { CaConnection } from '../../../src/acme/connection.ts';
 import { CaRefusal, CaUnavailable } from '../../../src/acme/failures.ts';
 import { issuedChain } from '../../../src/acme/issued-chain.ts';

@@ -1,4 +1,4 @@
-/** Owns the request for a certificate (PKCS #10, RFC 2986), for host names and a key on P-256. */
+/** Owns the request for a certificate (PKCS #10, RFC 2986), for host names, or nobody, and a key on P-256. */
 import { createPublicKey, type KeyObject, sign } from 'node:crypto';
 
 const tags = { integer: 0x02, bits: 0x03, octets: 0x04, oid: 0x06, sequence: 0x30, set: 0x31 };
@@ -18,7 +18,7 @@ export function certificateRequest(names: readonly string[], key: KeyObject): Bu
     der(tags.integer, Buffer.of(0)),
     sequence(),
     createPublicKey(key).export({ type: 'spki', format: 'der' }),
-    der(context.attributes, hostNames(names)),
+    der(context.attributes, ...(names.length > 0 ? [hostNames(names)] : [])),
   );
   const signature = sign('sha256', info, key);
   return sequence(

@@ -1,0 +1,88 @@
+/**
+ * Owns the driver of another server: the one for child processes, with the link as the way to its runner.
+ *
+ * 1. While the link is away all requests fail with AGENT_UNREACHABLE at once, and within two seconds while it is not
+ *    known yet that it is. What runs there goes on.
+ * 2. What is told of workloads that are of no owner there is dropped: the other machine may mean harm.
+ */
+import { ServiceError } from '../../lib/errors.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { Logger } from '../../lib/log.ts';
+import type { AgentLink } from '../../protocol/agent-link.ts';
+import { runnerCalls } from '../../protocol/agent-runner.ts';
+import { foreignError } from '../../protocol/foreign-error.ts';
+import { decodePlain } from '../../protocol/plain-cbor.ts';
+import { runnerProtocol } from '../../protocol/runner-version.ts';
+import type { Driver } from '../driver.ts';
+import { sign } from '../process/greeting.ts';
+import { RunnerDriver } from '../process/process-driver.ts';
+import {
+  ConnectionLost,
+  type RunnerAsker,
+  type RunnerSocket,
+  type RunnerWay,
+} from '../process/runner-way.ts';
+
+export interface RemoteDriverOptions {
+  link: AgentLink;
+  logger: Logger;
+  /** Whether an app or database is on this server. */
+  isOwn: (owner: string) => boolean;
+  clock?: Clock;
+  /** Over all attempts of one request. Default 20 s. */
+  requestTimeoutMs?: number;
+}
+
+export function createRemoteDriver(options: RemoteDriverOptions): Driver {
+  return new RunnerDriver({ ...options, way: remoteWay(options.link) });
+}
+
+export function remoteWay(link: AgentLink): RunnerWay {
+  return {
+    name: 'remote',
+    decode: decodePlain,
+    place: { server: link.serverId },
+    errorOf: foreignError,
+    connect: (receive) => connect(link, receive),
+    agree: (connection) => agree(connection),
+    // Its edge is the agent's own.
+    configure: () => Promise.resolve(),
+    launch: async () => {
+      await link.call(runnerCalls.launch, null, { timeoutMs: launchMs });
+    },
+    hasRecords: async () => (await link.call(runnerCalls.records, null)) === true,
+    unlessHeard: (onSilence) => link.unlessHeard(onSilence),
+    onBack: (callback) =>
+      link.watch(({ type }) => {
+        if (type === 'connected') callback();
+      }),
+    mayHaveNetworks: () => true,
+  };
+}
+
+const launchMs = 30_000;
+
+async function connect(
+  link: AgentLink,
+  receive: ((chunk: Uint8Array) => void) | null,
+): Promise<RunnerSocket> {
+  const lane = receive === null ? 'bulk' : 'control';
+  try {
+    const stream = await link.stream(runnerCalls.stream, null, lane);
+    if (receive !== null) stream.on('data', receive);
+    return { stream };
+  } catch (error) {
+    const isMissing = error instanceof ServiceError && error.code === 'NOT_RUNNING';
+    throw isMissing ? new ConnectionLost(error) : error;
+  }
+}
+
+/** It is as its agent wants it. One of another protocol is not ours to end: its apps would go down with it. */
+async function agree(connection: RunnerAsker): Promise<void> {
+  const { protocol } = await sign(connection);
+  if (protocol === runnerProtocol) return;
+  throw new ServiceError(
+    'AGENT_UNREACHABLE',
+    'What runs apps on that server is of another release. Update its agent.',
+  );
+}

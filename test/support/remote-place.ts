@@ -1,0 +1,100 @@
+/** Owns another server for a test: an agent in a process of its own, with its runner, and a driver over the link. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import fs from 'node:fs';
+import path from 'node:path';
+
+import type { Driver } from '../../src/drivers/driver.ts';
+import {
+  createRemoteDriver,
+  type RemoteDriverOptions,
+} from '../../src/drivers/remote/remote-driver.ts';
+import { storeIdentity } from '../../src/programs/agent/identity.ts';
+import type { AgentLink } from '../../src/protocol/agent-link.ts';
+import { agentPort, type AgentPort } from './agent-port.ts';
+import { eventually } from './eventually.ts';
+import { freePort } from './ports.ts';
+import { noLog, processPlace, type ProcessPlace, ready, tempDir } from './runner.ts';
+import { slowLine, type LineOptions, type SlowLine } from './slow-line.ts';
+
+export interface RemotePlace extends Omit<ProcessPlace, 'open'> {
+  port: AgentPort;
+  line: SlowLine;
+  link: AgentLink;
+  open(options?: Partial<RemoteDriverOptions>): Driver;
+  /** As kill -9 does; resolves when it is gone. */
+  killAgent(): Promise<void>;
+  startAgent(): Promise<void>;
+}
+
+const program = path.resolve(import.meta.dirname, '../../src/programs/agent/main.ts');
+const serverId = 'srv_other';
+
+export async function remotePlace(options: LineOptions = {}): Promise<RemotePlace> {
+  const port = await agentPort();
+  const line = await slowLine(() => port.port, options);
+  const dataDir = tempDir();
+  const { key, chain } = port.issue(serverId);
+  fs.mkdirSync(path.join(dataDir, 'agent'), { mode: 0o700 });
+  storeIdentity(path.join(dataDir, 'agent'), {
+    ...{ serverId, key, certificate: chain, ca: port.authority.root },
+    ...{ control: { host: '127.0.0.1', port: line.port }, controlUrl: 'http://127.0.0.1/' },
+    tokenHash: 'none',
+  });
+  const link = port.agents.of(serverId);
+  const agent = new AgentProcess(dataDir);
+  const open = (more: Partial<RemoteDriverOptions> = {}): Driver =>
+    createRemoteDriver({ link, logger: noLog, isOwn: () => true, ...more });
+  const startAgent = async (): Promise<void> => {
+    await agent.start();
+    await eventually('the agent is connected', () => link.isConnected);
+  };
+  await startAgent();
+  const driver = open();
+  const { specOf, node, variables, killRunner, replaceRunner, close } = processPlace({ dataDir });
+  return {
+    ...{ port, line, link, dataDir, driver, open, specOf, node, variables, killRunner },
+    replaceRunner: (service) => replaceRunner(service),
+    reopen: () => ready(open()),
+    startAgent,
+    killAgent: () => agent.end('SIGKILL'),
+    async close() {
+      await driver.close();
+      await agent.end('SIGTERM');
+      await line.close();
+      await port.close();
+      await close();
+    },
+  };
+}
+
+class AgentProcess {
+  readonly #dataDir: string;
+  #child: ChildProcess | null = null;
+
+  constructor(dataDir: string) {
+    this.#dataDir = dataDir;
+  }
+
+  async start(): Promise<void> {
+    const edgePort = String(await freePort());
+    const args = ['--data-dir', this.#dataDir, '--edge-host', '127.0.0.1', '--edge-port', edgePort];
+    const log = fs.openSync(path.join(this.#dataDir, 'agent.log'), 'a');
+    const child = spawn(
+      process.execPath,
+      ['--disable-warning=ExperimentalWarning', program, ...args],
+      { stdio: ['ignore', log, log] },
+    );
+    fs.closeSync(log);
+    this.#child = child;
+  }
+
+  async end(signal: NodeJS.Signals): Promise<void> {
+    const child = this.#child;
+    this.#child = null;
+    if (child === null || child.exitCode !== null || child.signalCode !== null) return;
+    const gone = once(child, 'exit');
+    child.kill(signal);
+    await gone;
+  }
+}
