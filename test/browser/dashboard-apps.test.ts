@@ -1,6 +1,6 @@
 /** Making an app and what comes of it, in a real browser against a real service: the story of the dashboard. */
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { before, describe, it } from 'node:test';
@@ -108,12 +108,38 @@ describe('apps in the dashboard', { skip: needs('chromium') }, () => {
     const files = page.locator('input[type=file]:not([webkitdirectory])');
     await files.setInputFiles({ name: 'shop.zip', mimeType: 'application/zip', buffer: Buffer.from('hello') }); // prettier-ignore
     await page.getByText('what is in it is no such archive').waitFor();
+    const huge = join(folder, 'huge.zip');
+    writeFileSync(huge, 'PK\x03\x04');
+    truncateSync(huge, 600 * 2 ** 20);
+    await files.setInputFiles(huge);
+    await page.getByText('huge.zip has 600 MiB; an archive may have 512 MiB at most.').waitFor();
     assert.equal(
       await page.getByRole('button', { name: 'Deploy', exact: true }).isDisabled(),
       true,
     );
     assert.deepEqual(requests(), []);
     await assertAccessible(page);
+  });
+
+  it('offers images and their tags while one is typed', async () => {
+    const { page, visit } = dashboard;
+    // As where the server runs containers.
+    await page.route('**/api/graphql', async (route) => {
+      if (!String(route.request().postData()).includes('NewAppPage')) return route.fallback();
+      const answer = await route.fetch();
+      const text = (await answer.text()).replaceAll('"process"', '"docker"');
+      return route.fulfill({ response: answer, body: text });
+    });
+    await visit('/apps/new', 'New app');
+    await page.getByRole('radio', { name: /^Image/ }).check();
+    await page.getByLabel('Image', { exact: true }).fill('postg');
+    const offered = (value: string) => page.locator(`datalist option[value="${value}"]`);
+    await offered('postgres').waitFor({ state: 'attached' });
+    await page.getByLabel('Image', { exact: true }).fill('postgres:1');
+    await page.locator('datalist option[value^="postgres:1"]').first().waitFor({ state: 'attached' }); // prettier-ignore
+    assert.equal(await page.getByLabel('Name').inputValue(), 'postgres');
+    await assertAccessible(page);
+    await page.unroute('**/api/graphql');
   });
 
   it('keeps what is typed in settings while the app changes, and saves the touched alone', async () => {
@@ -140,6 +166,7 @@ describe('apps in the dashboard', { skip: needs('chromium') }, () => {
     assert.deepEqual(await gangway.client.must(read, { id }), {
       app: { name: 'Renamed here', resources: { memoryMb: 256, cpus: 2 } },
     });
+    await page.locator('datalist option[value="22"]').waitFor({ state: 'attached' });
     await page.getByRole('button', { name: 'Show the address' }).click();
     assert.match(await page.getByLabel('Address', { exact: true }).inputValue(), /deploy-hook/);
   });

@@ -1,8 +1,9 @@
 /** Owns the menu of the person: appearance, account, and signing out. */
 import { useState } from 'react';
+import { Avatar } from '../ui/avatar.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { Menu, MenuItem, MenuLabel, MenuLine, MenuLink } from '../ui/menu.tsx';
-import { initialOf, useSession } from './session.ts';
+import { useSession } from './session.ts';
 import { chooseTheme, chosenTheme, type Theme } from './theme.ts';
 
 const themes: readonly (readonly [Theme, string, 'sun' | 'moon' | 'settings'])[] = [
@@ -23,9 +24,7 @@ export function UserMenu() {
       align="start"
       trigger={
         <button type="button" className="user-menu">
-          <span className="user-badge" aria-hidden="true">
-            {initialOf(me.name)}
-          </span>
+          <Avatar seed={me.id} />
           <span className="user-name">
             {me.name}
             <span className="only-read">: account</span>

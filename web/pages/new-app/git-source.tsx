@@ -1,5 +1,5 @@
 /** Owns choosing a repository: one of a connection, a public one by its address, or one that is pushed here. */
-import { useDeferredValue, useEffect, useState } from 'react';
+import { useEffect, useState } from 'react';
 import { useQuery } from 'urql';
 import { graphql } from '../../api/graphql.ts';
 import { useSession } from '../../shell/session.ts';
@@ -7,6 +7,7 @@ import { ErrorNote } from '../../ui/error-note.tsx';
 import { Check, SearchField, SelectField, TextField } from '../../ui/field.tsx';
 import { EmptyState, Skeleton } from '../../ui/page.tsx';
 import { Badge } from '../../ui/status.tsx';
+import { useSettled } from '../../ui/suggest-field.tsx';
 import type { CreateAppInput } from './deploy.ts';
 
 type GitInput = NonNullable<CreateAppInput['git']>;
@@ -162,7 +163,7 @@ interface RepositoryPickerProps {
 
 function RepositoryPicker({ connectionId, chosen, onChosen }: RepositoryPickerProps) {
   const [search, setSearch] = useState('');
-  const wanted = useDeferredValue(useSettled(search));
+  const wanted = useSettled(search);
   const [{ data, error, fetching }, ask] = useQuery({
     query: Repositories,
     variables: { connectionId, search: wanted },
@@ -198,16 +199,4 @@ function RepositoryPicker({ connectionId, chosen, onChosen }: RepositoryPickerPr
       )}
     </div>
   );
-}
-
-const settledMs = 250;
-
-/** The text once nobody has typed for a moment: each question goes to somebody else's server. */
-function useSettled(text: string): string {
-  const [settled, setSettled] = useState(text);
-  useEffect(() => {
-    const timer = setTimeout(() => setSettled(text), settledMs);
-    return () => clearTimeout(timer);
-  }, [text]);
-  return settled;
 }

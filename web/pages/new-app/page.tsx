@@ -9,6 +9,7 @@ import { CodeEditor } from '../../ui/code-editor.tsx';
 import { ErrorNote } from '../../ui/error-note.tsx';
 import { SelectField, TextField } from '../../ui/field.tsx';
 import { Icon, type IconName } from '../../ui/icon.tsx';
+import { ImageField } from '../../ui/image-field.tsx';
 import { EmptyState, Page as Frame } from '../../ui/page.tsx';
 import { pathsOf } from '../overview/things.ts';
 import { archiveOf, type Chosen } from './chosen.ts';
@@ -261,17 +262,7 @@ function ImageFields({ onDraft }: FieldsProps) {
     const input = { source: 'IMAGE', image: wanted } as const;
     onDraft(wanted === '' ? null : { name, input, archive: null, deploys: true });
   };
-  return (
-    <TextField
-      label="Image"
-      value={image}
-      onChange={(event) => change(event.target.value)}
-      placeholder="nginx:1.27 or ghcr.io/acme/shop:latest"
-      hint="Private images need a registry login of the team."
-      spellCheck={false}
-      autoCapitalize="off"
-    />
-  );
+  return <ImageField value={image} onChange={change} />;
 }
 
 const composeStart = `services:

@@ -5,6 +5,7 @@ import { done } from '../../api/done.ts';
 import { type ApiError, toApiError } from '../../api/errors.ts';
 import { graphql } from '../../api/graphql.ts';
 import { useSession } from '../../shell/session.ts';
+import { Avatar } from '../../ui/avatar.tsx';
 import { Button } from '../../ui/button.tsx';
 import { ConfirmDialog, Dialog, DialogActions } from '../../ui/dialog.tsx';
 import { ErrorNote } from '../../ui/error-note.tsx';
@@ -116,9 +117,10 @@ function Members({ members, roles, mayManage }: MembersProps) {
           {
             ...{ key: 'name', head: 'Name' },
             cell: ({ name, userId }) => (
-              <>
+              <span className="team-person">
+                <Avatar seed={userId} />
                 <bdi>{name}</bdi> {userId === me.id && <Badge>you</Badge>}
-              </>
+              </span>
             ),
           },
           { key: 'email', head: 'Email', lesser: true, cell: ({ email }) => email },

@@ -104,6 +104,6 @@ export function VariableForm({ appId, variable, databases, close }: VariableForm
 }
 
 function targetOf(variable: Variable | null): string {
-  if (variable === null || variable.targets.length !== 1) return 'production,preview';
+  if (variable?.targets.length !== 1) return 'production,preview';
   return variable.targets[0] ?? '';
 }

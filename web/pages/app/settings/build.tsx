@@ -1,5 +1,7 @@
 /** Owns how an app is built and started, and what it may use of the machine. */
+import { useJson } from '../../../api/json.ts';
 import { TextField } from '../../../ui/field.tsx';
+import { SuggestField, type Suggestion } from '../../../ui/suggest-field.tsx';
 import { SettingsPart } from './parts.tsx';
 import { type Change, numberOrNull, type Settings, textOrNull, useSettingsForm } from './save.ts';
 
@@ -24,7 +26,6 @@ const texts = [
   ],
   ['outputDir', 'Folder of built files', 'none', 'Its files are served, and nothing is started.'],
   ['dockerfile', 'Dockerfile', 'Dockerfile', 'Where the server runs containers.'],
-  ['nodeVersion', 'Node.js version', 'as the code says', 'Such as 22.'],
   ['healthPath', 'Health path', 'the port alone', 'Healthy once it answers 2xx or 3xx.'],
 ] as const;
 
@@ -43,10 +44,12 @@ function BuildPart({ settings: { id, build } }: { settings: Settings }) {
       ...Object.fromEntries(
         texts.filter(([key]) => touched.has(key)).map(([key]) => [key, textOrNull(values[key])]),
       ),
+      ...(touched.has('nodeVersion') && { nodeVersion: textOrNull(values.nodeVersion) }),
       ...(touched.has('port') && { port: numberOrNull(values.port) }),
     },
   }));
   const { values, set } = form;
+  const nodeVersions = useNodeVersions();
   return (
     <SettingsPart title="Build" form={form} note="Holds from the next deployment on.">
       <div className="settings-row">
@@ -62,6 +65,15 @@ function BuildPart({ settings: { id, build } }: { settings: Settings }) {
             autoCapitalize="off"
           />
         ))}
+        <SuggestField
+          label="Node.js version"
+          value={values.nodeVersion}
+          onChange={(event) => set('nodeVersion', event.target.value)}
+          placeholder="as the code says"
+          hint="Such as 22."
+          suggestions={nodeVersions}
+          spellCheck={false}
+        />
         <TextField
           label="Port"
           type="number"
@@ -75,6 +87,21 @@ function BuildPart({ settings: { id, build } }: { settings: Settings }) {
       </div>
     </SettingsPart>
   );
+}
+
+interface NodeVersions {
+  versions: { version: string; lts: boolean; endOfLife: string | null }[];
+}
+
+/** Any other one can be typed, so that nothing is said where the list cannot be read. */
+function useNodeVersions(): Suggestion[] {
+  const { data } = useJson<NodeVersions>('/api/node-versions');
+  return (data?.versions ?? []).map(({ version, lts, endOfLife }) => ({
+    value: version,
+    label: [lts && 'long-term support', endOfLife !== null && `until ${endOfLife}`]
+      .filter(Boolean)
+      .join(', '),
+  }));
 }
 
 function ResourcesPart({ settings: { id, resources } }: { settings: Settings }) {

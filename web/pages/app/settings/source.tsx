@@ -1,6 +1,7 @@
 /** Owns what an app is deployed from: its branch, its image, its compose file. */
 import { CodeEditor } from '../../../ui/code-editor.tsx';
 import { Check, TextArea, TextField } from '../../../ui/field.tsx';
+import { ImageField } from '../../../ui/image-field.tsx';
 import { SettingsPart } from './parts.tsx';
 import { type Settings, textOrNull, useSettingsForm } from './save.ts';
 
@@ -118,12 +119,10 @@ function ImagePart({ settings }: { settings: Settings }) {
   const form = useSettingsForm(settings.id, kept, ({ image }) => ({ image: image.trim() }));
   return (
     <SettingsPart title="Image" form={form} note={byNext}>
-      <TextField
-        label="Image"
+      <ImageField
         value={form.values.image}
-        onChange={(event) => form.set('image', event.target.value)}
+        onChange={(image) => form.set('image', image)}
         required
-        spellCheck={false}
       />
     </SettingsPart>
   );
