@@ -89,13 +89,21 @@ export async function signInWith(
 
 /** Fails with what axe-core finds serious or worse on the page as it is. */
 export async function assertAccessible(page: Page): Promise<void> {
+  assert.deepEqual(await accessFaults(page), []);
+}
+
+interface AccessFault {
+  id: string;
+  impact: string;
+  nodes: string[];
+}
+
+/** What axe-core finds serious or worse on the page as it is. */
+export async function accessFaults(page: Page): Promise<AccessFault[]> {
   // By a debugger's evaluation, which the policy of the page does not bind.
   await page.evaluate(axe);
-  const found = await page.evaluate<{ id: string; impact: string; nodes: string[] }[]>(`
+  const found = await page.evaluate<AccessFault[]>(`
     axe.run({ resultTypes: ['violations'] }).then(({ violations }) => violations.map(({ id, impact, nodes }) =>
       ({ id, impact, nodes: nodes.map(({ html, failureSummary }) => html + ' ' + failureSummary) })))`);
-  assert.deepEqual(
-    found.filter(({ impact }) => impact === 'serious' || impact === 'critical'),
-    [],
-  );
+  return found.filter(({ impact }) => impact === 'serious' || impact === 'critical');
 }

@@ -21,7 +21,7 @@ export async function walkByKeyboard(page: Page): Promise<Walk> {
   return await page.evaluate<Walk>(result);
 }
 
-const controls = `a[href], button, input, select, textarea, summary, [tabindex="0"], [contenteditable="true"]`;
+const controls = `a[href], button, input, select, textarea, summary, [tabindex="0"]:not([role=tablist]), [contenteditable="true"]`;
 
 const begin = `(() => {
   const shown = (one) => one.checkVisibility({ visibilityProperty: true }) && one.closest('[inert]') === null;
