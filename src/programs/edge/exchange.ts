@@ -5,7 +5,8 @@
  * 2. Neither side is read faster than the other takes it.
  * 3. When an app answers before it has read all, the rest of the request is read and dropped behind the answer.
  * 4. If a target did not begin to take a request, the app's other targets are tried. A request that an app may have
- *    begun to work on is sent again only if its method is safe, it has no body, and a kept connection broke.
+ *    begun to work on is sent again only if its method is safe, it has no body, and a kept connection broke. Then it
+ *    goes over a new one: the app may have closed all that are kept.
  * 5. Every failure is answered once, or the visitor's connection is cut.
  * 6. It ends when nothing moves for as long as the app's settings say, and at the latest when they say. A WebSocket
  *    may be silent and last for as long as it likes.
@@ -68,6 +69,7 @@ export class Exchange implements VisitEvents, AppEvents, Watched {
   #awaitsBody = false;
   #tries = 0;
   #wasTaken = false;
+  #wantsNew = false;
   #connection: AppConnection | undefined;
   #upstream: Upstream | undefined;
 
@@ -122,14 +124,15 @@ export class Exchange implements VisitEvents, AppEvents, Watched {
     const upstream = this.#host.upstreamOf(target);
     this.#upstream = upstream;
     this.#host.balancer.begin(target);
-    this.#host.turns.take(upstream.turns, upstream.hasIdle ? keptCost : newCost, this);
+    const isKept = !this.#wantsNew && upstream.hasIdle;
+    this.#host.turns.take(upstream.turns, isKept ? keptCost : newCost, this);
   }
 
   /** Its turn has come. */
   go(): void {
     const upstream = this.#upstream;
     if (this.#phase === 'over' || upstream === undefined) return;
-    const kept = upstream.takeIdle();
+    const kept = this.#wantsNew ? undefined : upstream.takeIdle();
     if (kept !== undefined) {
       this.#send(kept);
       return;
@@ -236,6 +239,7 @@ export class Exchange implements VisitEvents, AppEvents, Watched {
     if (target !== undefined) this.#host.failed(target, this.#requestId, error, again);
     if (again) {
       this.#phase = 'begins';
+      this.#wantsNew = true;
       this.#endTry();
       this.#try();
     } else if (this.#phase === 'answered') this.#cut();

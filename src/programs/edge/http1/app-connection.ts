@@ -5,6 +5,8 @@
  *    goes on are failures of the exchange.
  * 2. It may carry another request only when the last and its answer are whole, nothing came behind, and the app has
  *    not said otherwise.
+ * 3. How long it is kept counts from the head of the answer: the app may have been done then, however long its visitor
+ *    takes to take the rest.
  */
 import type { NetConnectOpts, Socket } from 'node:net';
 
@@ -61,6 +63,8 @@ export class AppConnection {
   #isPaused = false;
   readonly #keptForS: number;
   #keptS = Infinity;
+  /** When the head of the answer came. */
+  #headS = 0;
   /** It has carried a request before this one. */
   isReused = false;
 
@@ -204,6 +208,7 @@ export class AppConnection {
       this.#fail(new Error('Cannot pass on the answer: its head is malformed'));
     } else if (head.status >= 200 || head.status === 101) {
       this.#head = head;
+      this.#headS = this.#watch.nowS;
       this.#body = new BodyReader(framingFor(events, head));
       events.answerHead(head);
     } else if (this.#interim++ < interimMax) events.answerInterim(head);
@@ -241,11 +246,12 @@ export class AppConnection {
     const trailers = this.#body?.trailers ?? '';
     this.#events = undefined;
     this.#body = undefined;
-    if (isAll && this.#isSent && head?.keepsConnection === true && this.isOpen) {
+    if (isAll && this.#isSent && head?.keepsConnection === true) {
       this.isReused = true;
       const toldS = head.keepsForS ?? this.#keptForS + earlierS;
-      this.#keptS = this.#watch.nowS + Math.min(toldS - earlierS, this.#keptForS);
-      this.#release(this);
+      this.#keptS = this.#headS + Math.min(toldS - earlierS, this.#keptForS);
+      if (this.isKept) this.#release(this);
+      else this.#socket?.destroy();
     } else this.#socket?.destroy();
     events.answerEnd(trailers);
   }

@@ -4,6 +4,7 @@ import net from 'node:net';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 
 import { closeServer, EdgePlace } from '../../../support/edge-place.ts';
+import { eventually } from '../../../support/eventually.ts';
 
 describe('Edge with streams and switches', () => {
   let place: EdgePlace;
@@ -142,5 +143,23 @@ describe('Edge with streams and switches', () => {
       assert.equal((await place.ask({})).status, 200);
       if (i % 10 === 0) await new Promise((resolve) => setTimeout(resolve, 1));
     }
+  });
+
+  it('asks again over a new connection where the app has closed all that are kept', async () => {
+    const held: http.ServerResponse[] = [];
+    const asked = new Map<unknown, number>();
+    const { port: to } = await place.app((req, res) => {
+      const before = asked.get(req.socket) ?? 0;
+      asked.set(req.socket, before + 1);
+      if (before > 0) req.socket.destroy();
+      else if (req.url === '/together') held.push(res);
+      else res.end('ok');
+    });
+    place.routeTo(to);
+    const together = Array.from({ length: 8 }, () => place.ask({ path: '/together' }));
+    await eventually('all of them', () => held.length === 8);
+    for (const res of held) res.end('ok');
+    await Promise.all(together);
+    assert.equal((await place.ask()).status, 200);
   });
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import net, { type AddressInfo } from 'node:net';
-import { it } from 'node:test';
+import { it, type TestContext } from 'node:test';
 
 import {
   AppConnection,
@@ -13,32 +13,39 @@ import { ManualClock } from '../../../../support/manual-clock.ts';
 
 const [heads, headBytes] = [90, 10_000];
 
+/** A connection to an app that does this, and what is written to it. */
+async function opened(t: TestContext, app: (socket: net.Socket) => void, released = nothing) {
+  const server = net.createServer((socket) => app(socket.on('error', nothing)));
+  t.after(() => server.close());
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  const clock = new ManualClock();
+  const watch = new Watch(clock);
+  t.after(() => watch.close());
+  const connection = await AppConnection.open({ host: '127.0.0.1', port }, watch, released);
+  t.after(() => connection.destroy());
+  return { connection, clock };
+}
+
+const nothing = (): void => undefined;
+const deaf: AppEvents = {
+  ...{ isHead: false, mayUpgrade: false, holdsBytes: false },
+  ...{ answerInterim: nothing, answerHead: nothing, answerBytes: nothing, appDrained: nothing },
+  ...{ answerFlush: () => true, answerEnd: nothing, failed: () => assert.fail() },
+};
+
 it('AppConnection reads no interim answers while the visitor takes none', async (t) => {
   let isWritten = false;
-  const server = net.createServer((socket) => {
+  const { connection } = await opened(t, (socket) => {
     socket.once('data', () => {
       const head = `HTTP/1.1 103 Early Hints\r\nx: ${'y'.repeat(headBytes)}\r\n\r\n`;
       const last = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n';
       socket.write(head.repeat(heads) + last, () => (isWritten = true));
     });
   });
-  t.after(() => server.close());
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const { port } = server.address() as AddressInfo;
-  const watch = new Watch(new ManualClock());
-  t.after(() => watch.close());
-  const connection = await AppConnection.open({ host: '127.0.0.1', port }, watch, () => undefined);
-  t.after(() => connection.destroy());
   let [interim, flushes, isEnded] = [0, 0, false];
-  const nothing = (): void => undefined;
   const events: AppEvents = {
-    ...{ isHead: false, mayUpgrade: false, holdsBytes: false },
-    ...{
-      answerHead: nothing,
-      answerBytes: nothing,
-      appDrained: nothing,
-      failed: () => assert.fail(),
-    },
+    ...deaf,
     answerInterim: () => interim++,
     answerFlush: () => {
       flushes++;
@@ -57,4 +64,31 @@ it('AppConnection reads no interim answers while the visitor takes none', async 
   }
   assert.equal(interim, heads);
   assert.ok(flushes > 5);
+});
+
+it('AppConnection is kept from the head of an answer on, as long as the app says', async (t) => {
+  for (const [passedS, isKept] of [
+    [2, true],
+    [3, false],
+  ] as const) {
+    let [released, ended] = [0, 0];
+    let finish = nothing;
+    const app = (socket: net.Socket): void => {
+      const head = 'HTTP/1.1 200 OK\r\nkeep-alive: timeout=5\r\ncontent-length: 4\r\n\r\n';
+      socket.once('data', () => socket.write(`${head}ha`));
+      finish = () => socket.write('lf');
+    };
+    const { connection, clock } = await opened(t, app, () => released++);
+    let came = 0;
+    const answerBytes = (_bytes: Buffer, from: number, to: number): void =>
+      void (came += to - from);
+    const events = { ...deaf, answerBytes, answerEnd: () => (ended += 1) };
+    connection.send(events, 'GET / HTTP/1.1\r\n\r\n', false);
+    await eventually('half of it', () => came === 2);
+    await clock.advance(passedS * 1000);
+    finish();
+    await eventually('all of it', () => ended === 1);
+    assert.equal(released === 1, isKept);
+    assert.equal(connection.isOpen, isKept);
+  }
 });
