@@ -3,7 +3,7 @@
  * page gets the focus back where it was.
  */
 import { Dialog as Radix } from 'radix-ui';
-import { type FormEvent, type ReactNode, useState } from 'react';
+import { type FormEvent, type ReactNode, useRef, useState } from 'react';
 import { type ApiError, toApiError } from '../api/errors.ts';
 import { Button } from './button.tsx';
 import { ErrorNote } from './error-note.tsx';
@@ -28,12 +28,22 @@ export function Dialog({
   look = 'normal',
   children,
 }: DialogProps) {
+  const opener = useRef<HTMLElement | null>(null);
+  const wasOpen = useRef(false);
+  // Now: a field of the dialog may take the focus as soon as it is there.
+  if (open && !wasOpen.current) opener.current = openerOf(document.activeElement);
+  wasOpen.current = open;
   return (
     <Radix.Root open={open} onOpenChange={onOpenChange}>
       <Radix.Portal>
         <Radix.Overlay className="dialog-veil" />
         <Radix.Content
           className={`dialog dialog-${look}`}
+          onCloseAutoFocus={(event) => {
+            // Radix knows the buttons that it was told of alone.
+            event.preventDefault();
+            giveBack(opener.current);
+          }}
           {...(description == null && { 'aria-describedby': undefined })}
         >
           <header className="dialog-head">
@@ -50,6 +60,22 @@ export function Dialog({
       </Radix.Portal>
     </Radix.Root>
   );
+}
+
+/** What had the focus; of an entry of a menu, which goes with the menu, the button of that. */
+function openerOf(focused: Element | null): HTMLElement | null {
+  const labelledBy = focused?.closest('[role=menu]')?.getAttribute('aria-labelledby');
+  if (labelledBy != null) return document.getElementById(labelledBy);
+  return focused instanceof HTMLElement ? focused : null;
+}
+
+/** Where what opened it is gone, such as the row of what was deleted, the page begins anew at its heading. */
+function giveBack(opener: HTMLElement | null): void {
+  // It led to another page, which has the focus already.
+  if (document.activeElement !== null && document.activeElement !== document.body) return;
+  const isThere = opener !== null && opener !== document.body && opener.isConnected;
+  const to = isThere ? opener : document.querySelector<HTMLElement>('main h1');
+  to?.focus();
 }
 
 /** The row of buttons at the end of a dialog. */
