@@ -2,8 +2,12 @@
 import type { Clock } from '../../src/lib/clock.ts';
 
 export class ManualClock implements Clock {
-  #nowMs = 1_700_000_000_000;
+  #nowMs: number;
   #timers: { atMs: number; callback: () => void }[] = [];
+
+  constructor(startMs = 1_700_000_000_000) {
+    this.#nowMs = startMs;
+  }
 
   now(): number {
     return this.#nowMs;

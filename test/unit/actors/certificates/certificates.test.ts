@@ -1,209 +1,46 @@
 import assert from 'node:assert/strict';
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { createServer, type IncomingMessage, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { before, describe, it } from 'node:test';
-import { certificatesDefinition } from '../../../../src/actors/certificates/actor.ts';
 import type { AcmeSettings } from '../../../../src/actors/certificates/authority.ts';
-import { certificatesActor } from '../../../../src/actors/certificates/protocol.ts';
 import {
   appsCertificateId,
   panelCertificateId,
 } from '../../../../src/actors/edge/apps-certificate.ts';
 import { certificateKeyContext } from '../../../../src/actors/edge/edge-certificates.ts';
-import { appActor, type AppProtocol } from '../../../../src/actors/app/protocol.ts';
-import { certified, uncertified } from '../../../../src/actors/domains/certifying.ts';
-import { domainsActor, type DomainsProtocol } from '../../../../src/actors/domains/protocol.ts';
-import { edgeActor, type EdgeProtocol } from '../../../../src/actors/edge/edge-actor.ts';
-import {
-  type Actor,
-  type ActorContext,
-  actorKind,
-  type Protocol,
-} from '../../../../src/actors/runtime/actor.ts';
-import { ActorRuntime } from '../../../../src/actors/runtime/runtime.ts';
-import { localServerId } from '../../../../src/places/local-place.ts';
-import { AddressPolicy } from '../../../../src/lib/address-policy.ts';
-import type { Clock } from '../../../../src/lib/clock.ts';
-import { GuardedFetch } from '../../../../src/lib/guarded-fetch.ts';
-import type { CertificateRecord, DomainRecord } from '../../../../src/store/records/records.ts';
-import { put, remove } from '../../../../src/store/records/table.ts';
+import { remove } from '../../../../src/store/records/table.ts';
 import { tables } from '../../../../src/store/records/tables.ts';
+import { AuthorityPlace, CertificatesWorld } from '../../../support/certificates-world.ts';
 import { cleanups } from '../../../support/cleanups.ts';
 import { openDnsCommand } from '../../../support/dns-command.ts';
-import { DnsServer } from '../../../support/dns-server.ts';
 import { eventually, found } from '../../../support/eventually.ts';
-import { MemoryStore } from '../../../support/memory-store.ts';
-import { Pebble, type PebbleOptions } from '../../../support/pebble.ts';
+import type { Pebble } from '../../../support/pebble.ts';
 import { plainSecrets } from '../../../support/plain-secrets.ts';
 import { needs } from '../../../support/programs.ts';
-import { recordingLogger } from '../../../support/silent-logger.ts';
 
-const prefix = '/.well-known/acme-challenge/';
 const dayMs = 24 * 3_600_000;
-
-/** A clock that can be set, and whose waits can be cut short. */
-class SetClock implements Clock {
-  aheadMs = 0;
-  speed = 1;
-
-  now(): number {
-    return Date.now() + this.aheadMs;
-  }
-
-  after(delayMs: number, callback: () => void): () => void {
-    const timer = setTimeout(callback, delayMs / this.speed).unref();
-    return () => clearTimeout(timer);
-  }
-}
 
 describe('The certificates actor at Pebble', { skip: needs('pebble', 'openssl', 'curl') }, () => {
   const cleanup = cleanups();
-  const fetch = new GuardedFetch({ policy: new AddressPolicy({ privateNetworks: [] }) });
-  let dns: DnsServer;
-  let web: Server;
+  let place: AuthorityPlace;
   let pebble: Pebble;
   let dnsCommand: string;
-  /** What stands for the edge: hosts by which a challenge is answered, by the store that says with what. */
-  const answering = new Map<string, MemoryStore>();
-
-  function answerTo({ headers, url = '' }: IncomingMessage): string | undefined {
-    const store = answering.get(headers.host?.split(':')[0] ?? '');
-    const [account] = store?.scan(tables.acmeAccounts) ?? [];
-    if (account === undefined || !url.startsWith(prefix)) return undefined;
-    return `${url.slice(prefix.length)}.${account.thumbprint}`;
-  }
-
   before(async () => {
-    dns = await DnsServer.open();
-    cleanup(() => dns.close());
-    const command = await openDnsCommand(dns);
+    place = await AuthorityPlace.open();
+    cleanup(() => place.close());
+    const command = await openDnsCommand(place.dns);
     cleanup(() => command.close());
     dnsCommand = command.path;
-    web = createServer((request, response) => {
-      const answer = answerTo(request);
-      response.writeHead(answer === undefined ? 404 : 200).end(answer);
-    });
-    await new Promise<void>((resolve) => web.listen(0, '127.0.0.1', resolve));
-    cleanup(() => web.close());
-    pebble = await opened({ blocked: ['blocked.example'] });
+    pebble = await place.pebble({ blocked: ['blocked.example'] });
   });
 
-  async function opened(options: Partial<PebbleOptions> = {}): Promise<Pebble> {
-    const { port } = web.address() as AddressInfo;
-    const one = await Pebble.open({ dns: dns.address, httpPort: port, ...options });
-    cleanup(() => one.close());
-    return one;
-  }
-
-  class World {
-    readonly store = new MemoryStore();
-    readonly clock = new SetClock();
-    readonly logger = recordingLogger();
-    syncs = 0;
-    /** How often the edge was told of certificates. */
-    tellings = 0;
-    appsWildcard: string | null = null;
-    panel: string | null = null;
-    #runtime: ActorRuntime | null = null;
-    readonly #acme: AcmeSettings;
-
-    constructor(at: Pebble = pebble, acme: Partial<AcmeSettings> = {}) {
-      const { directory, ca } = at;
-      const bare = { email: null, binding: null, dnsCommand: null };
-      this.#acme = { directory, ca, ...bare, ...acme };
-      cleanup(() => this.stop());
-    }
-
-    start(): void {
-      const { store, clock, logger, appsWildcard } = this;
-      const runtime = new ActorRuntime({ store, clock, logger, carry: structuredClone });
-      const parts = { reader: store, clock, logger, fetch, acme: this.#acme, appsWildcard };
-      const panelHost = (): string | null => this.panel;
-      runtime.register(certificatesDefinition({ ...parts, panelHost, secrets: plainSecrets }));
-      this.#stub<EdgeProtocol>(runtime, edgeActor.at(localServerId), () => ({
-        sync: () => ++this.syncs > 0,
-        certificates: () => ++this.tellings > 0,
-      }));
-      this.#stub<AppProtocol>(runtime, appActor.at('any'), () => ({ domains: () => true }));
-      this.#stub<DomainsProtocol>(runtime, domainsActor, (context) => this.#domains(context));
-      this.#runtime = runtime;
-      runtime.tell(certificatesActor, { type: 'sweep' });
-    }
-
-    async stop(): Promise<void> {
-      await this.#runtime?.close();
-      this.#runtime = null;
-    }
-
-    sweep(): void {
-      this.#runtime?.tell(certificatesActor, { type: 'sweep' });
-    }
-
-    order(domainId: string): void {
-      this.#runtime?.tell(certificatesActor, { type: 'order', domainId });
-    }
-
-    /** A verified domain that nobody has ordered for yet. */
-    add(host: string, answers = true): string {
-      const id = `dom_${host}`;
-      const bare = { redirectTo: null, isPrimary: false, proof: '', error: null, records: [] };
-      const times = { verifiedAtMs: 1, failures: 0, nextTryAtMs: null, createdAtMs: 1 };
-      const whose = { id, appId: 'app_one', teamId: 'team_one', host };
-      const domain: DomainRecord = {
-        ...{ ...whose, ...bare, ...times, status: 'issuing', certificateId: null },
-      };
-      this.store.write([put(tables.domains, domain)]);
-      dns.set('A', host.replace('*.', ''), '127.0.0.1');
-      if (answers) answering.set(host, this.store);
-      return id;
-    }
-
-    domain(id: string): Readonly<DomainRecord> {
-      const domain = this.store.get(tables.domains, id);
-      assert.ok(domain);
-      return domain;
-    }
-
-    certificate(id: string): Readonly<CertificateRecord> | undefined {
-      const { certificateId } = this.domain(id);
-      return certificateId === null
-        ? undefined
-        : this.store.get(tables.certificates, certificateId);
-    }
-
-    certified(id: string): Promise<Readonly<CertificateRecord>> {
-      return found(`a certificate of ${id}`, () => this.certificate(id));
-    }
-
-    #domains(context: ActorContext<DomainsProtocol>): Partial<Actor<DomainsProtocol>> {
-      const { store } = this;
-      return {
-        certified: async ({ domainId, certificate }) => {
-          const changes = certified(store, store.get(tables.domains, domainId), certificate);
-          if (changes !== null) await context.commit(changes);
-          return changes !== null;
-        },
-        uncertified: async ({ domainId, error, isRefused }) => {
-          const domain = store.get(tables.domains, domainId);
-          await context.commit(uncertified(domain, error, isRefused));
-          return null;
-        },
-      };
-    }
-
-    #stub<P extends Protocol>(
-      runtime: ActorRuntime,
-      { kind }: { kind: string },
-      handlers: (context: ActorContext<P>) => Partial<Actor<P>>,
-    ): void {
-      const activate = (context: ActorContext<P>) => handlers(context) as Actor<P>;
-      runtime.register({ kind: actorKind<P>(kind), activate });
-    }
-  }
+  const worldAt = (at: Pebble = pebble, acme: Partial<AcmeSettings> = {}): CertificatesWorld => {
+    const world = new CertificatesWorld(place, at, acme);
+    cleanup(() => world.stop());
+    return world;
+  };
 
   it('gets many domains their certificates, as one account, and keeps the keys sealed', async () => {
-    const world = new World();
+    const world = worldAt();
     const ids = Array.from({ length: 50 }, (_, i) => world.add(`shop-${String(i)}.example`));
     world.start();
     for (const id of ids) {
@@ -221,7 +58,7 @@ describe('The certificates actor at Pebble', { skip: needs('pebble', 'openssl', 
   });
 
   it('renews at two thirds of the life, once, however far ahead the clock is set', async () => {
-    const world = new World(await opened({ validitySeconds: (90 * dayMs) / 1000 }));
+    const world = worldAt(await place.pebble({ validitySeconds: (90 * dayMs) / 1000 }));
     const id = world.add('renewed.example');
     world.start();
     const first = await world.certified(id);
@@ -249,7 +86,7 @@ describe('The certificates actor at Pebble', { skip: needs('pebble', 'openssl', 
   });
 
   it('says why one is refused, keeps it waiting, and tries at once when somebody asks', async () => {
-    const world = new World();
+    const world = worldAt();
     const mute = world.add('mute.example', false);
     const blocked = world.add('a.blocked.example');
     world.start();
@@ -261,7 +98,7 @@ describe('The certificates actor at Pebble', { skip: needs('pebble', 'openssl', 
     const order = world.store.get(tables.certificateOrders, mute);
     assert.equal(order?.failures, 1);
     assert.ok(order.nextTryAtMs > world.clock.now() + 4 * 60_000);
-    answering.set('mute.example', world.store);
+    place.lead('mute.example', world.store);
     world.sweep();
     world.order(mute);
     await world.certified(mute);
@@ -269,8 +106,8 @@ describe('The certificates actor at Pebble', { skip: needs('pebble', 'openssl', 
   });
 
   it('waits while the authority is away, and goes on when it is back', async () => {
-    const other = await opened();
-    const world = new World(other);
+    const other = await place.pebble();
+    const world = worldAt(other);
     world.clock.speed = 100;
     world.start();
     const before = world.add('before.example');
@@ -288,7 +125,7 @@ describe('The certificates actor at Pebble', { skip: needs('pebble', 'openssl', 
   });
 
   it('goes on with the same order and account behind a crash', async () => {
-    const world = new World();
+    const world = worldAt();
     const id = world.add('crashed.example');
     world.start();
     const url = await found('the order', () => {
@@ -303,7 +140,7 @@ describe('The certificates actor at Pebble', { skip: needs('pebble', 'openssl', 
   });
 
   it('revokes the certificate of a domain that is gone', async () => {
-    const world = new World();
+    const world = worldAt();
     const id = world.add('gone.example');
     world.start();
     const certificate = await world.certified(id);
@@ -317,13 +154,13 @@ describe('The certificates actor at Pebble', { skip: needs('pebble', 'openssl', 
   });
 
   it('proves a wildcard by the program that sets records, and takes them back', async () => {
-    const world = new World(pebble, { dnsCommand });
+    const world = worldAt(pebble, { dnsCommand });
     const id = world.add('*.wild.example');
     world.start();
     const { names } = await world.certified(id);
     assert.deepEqual(names, ['*.wild.example']);
-    await eventually('no record', () => !dns.records.has('TXT _acme-challenge.wild.example'));
-    const without = new World();
+    await eventually('no record', () => !place.dns.records.has('TXT _acme-challenge.wild.example'));
+    const without = worldAt();
     const other = without.add('*.tame.example');
     without.start();
     await eventually('a refusal', () => without.domain(other).status === 'failed');
@@ -331,7 +168,7 @@ describe('The certificates actor at Pebble', { skip: needs('pebble', 'openssl', 
   });
 
   it('gets the names of apps one certificate, renews it, and revokes it for other names', async () => {
-    const world = new World(pebble, { dnsCommand });
+    const world = worldAt(pebble, { dnsCommand });
     const id = appsCertificateId('*.apps.example');
     const had = () => world.store.get(tables.certificates, id);
     world.appsWildcard = '*.apps.example';
@@ -365,11 +202,10 @@ describe('The certificates actor at Pebble', { skip: needs('pebble', 'openssl', 
   });
 
   it('gets the panel a certificate, and another one when that has another host', async () => {
-    const world = new World();
+    const world = worldAt();
     const had = (host: string) => world.store.get(tables.certificates, panelCertificateId(host));
     for (const host of ['panel.example', 'console.example']) {
-      dns.set('A', host, '127.0.0.1');
-      answering.set(host, world.store);
+      place.lead(host, world.store);
     }
     world.panel = 'panel.example';
     world.start();
@@ -384,7 +220,7 @@ describe('The certificates actor at Pebble', { skip: needs('pebble', 'openssl', 
   });
 
   it('logs the words of an authority that certifies no names of apps, and tries later', async () => {
-    const world = new World(pebble, { dnsCommand });
+    const world = worldAt(pebble, { dnsCommand });
     world.appsWildcard = '*.blocked.example';
     world.start();
     const order = await found('a refusal', () => {
