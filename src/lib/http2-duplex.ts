@@ -59,15 +59,22 @@ export class Http2Duplex extends Duplex {
   }
 
   override _writev(chunks: readonly Written[], done: (error?: Error | null) => void): void {
+    const pieces = chunks.map(({ chunk }) => chunk).filter(({ length }) => length > 0);
+    const last = pieces.pop();
+    if (last === undefined) {
+      done();
+      return;
+    }
     this.#accept?.();
     const stream = this.#stream;
     stream.cork();
-    for (const { chunk } of chunks) {
-      if (chunk.length === 0) continue;
-      stream.write(headOf(chunk.length));
-      stream.write(chunk);
+    for (const piece of pieces) {
+      stream.write(headOf(piece.length));
+      stream.write(piece);
     }
-    stream.write(Buffer.alloc(0), (error) => done(error ? this.#broken() : null));
+    stream.write(headOf(last.length));
+    // The end of an empty write is never told: the last one has to have bytes.
+    stream.write(last, (error) => done(error ? this.#broken() : null));
     stream.uncork();
   }
 

@@ -51,10 +51,12 @@ export async function remotePlace(options: LineOptions = {}): Promise<RemotePlac
   };
   await startAgent();
   const driver = open();
-  const { specOf, node, variables, killRunner, replaceRunner, close } = processPlace({ dataDir });
+  const local = processPlace({ dataDir });
+  const { specOf, node, variables } = local;
   return {
-    ...{ port, line, link, dataDir, driver, open, specOf, node, variables, killRunner },
-    replaceRunner: (service) => replaceRunner(service),
+    ...{ port, line, link, dataDir, driver, open, specOf, node, variables },
+    killRunner: () => local.killRunner(),
+    replaceRunner: (service) => local.replaceRunner(service),
     reopen: () => ready(open()),
     startAgent,
     killAgent: () => agent.end('SIGKILL'),
@@ -63,7 +65,7 @@ export async function remotePlace(options: LineOptions = {}): Promise<RemotePlac
       await agent.end('SIGTERM');
       await line.close();
       await port.close();
-      await close();
+      await local.close();
     },
   };
 }
@@ -92,7 +94,7 @@ class AgentProcess {
   async end(signal: NodeJS.Signals): Promise<void> {
     const child = this.#child;
     this.#child = null;
-    if (child === null || child.exitCode !== null || child.signalCode !== null) return;
+    if (child?.exitCode !== null || child.signalCode !== null) return;
     const gone = once(child, 'exit');
     child.kill(signal);
     await gone;

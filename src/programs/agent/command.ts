@@ -34,7 +34,7 @@ export async function agentCommand(args: readonly string[]): Promise<number> {
   try {
     options = await optionsIn(args, end.signal);
   } catch (error) {
-    process.stderr.write(`gangway agent: ${String((error as Error).message)}\n\n${agentUsage}`);
+    process.stderr.write(`gangway agent: ${(error as Error).message}\n\n${agentUsage}`);
     return exit.misused;
   }
   if (options === null) {
