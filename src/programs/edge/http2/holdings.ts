@@ -20,6 +20,7 @@ export interface Share {
 interface Held {
   client: string;
   bytes: number;
+  isOpen: boolean;
   end: () => void;
 }
 
@@ -35,7 +36,7 @@ export class Holdings {
 
   /** `client`: the name of its network. `end` ends the session. */
   open(client: string, end: () => void): Share {
-    const held: Held = { client, bytes: 0, end };
+    const held: Held = { client, bytes: 0, isOpen: true, end };
     const isTight = (): boolean => this.#bytes > this.#most / 2;
     this.#all.add(held);
     return {
@@ -48,7 +49,7 @@ export class Holdings {
   }
 
   #add(held: Held, bytes: number): void {
-    if (!this.#all.has(held)) return;
+    if (!held.isOpen) return;
     held.bytes += bytes;
     this.#bytes += bytes;
     if (this.#bytes <= this.#most || !this.#isRelieved) return;
@@ -58,7 +59,10 @@ export class Holdings {
   }
 
   #close(held: Held): void {
-    if (this.#all.delete(held)) this.#bytes -= held.bytes;
+    if (!held.isOpen) return;
+    held.isOpen = false;
+    this.#all.delete(held);
+    this.#bytes -= held.bytes;
   }
 
   #relieve(): void {
