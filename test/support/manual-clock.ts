@@ -37,6 +37,12 @@ export class ManualClock implements Clock {
     this.#nowMs = untilMs;
     await settle();
   }
+
+  /** Is set on by `ms` at once, as behind a sleep: what fell due meanwhile runs now, once. */
+  async jump(ms: number): Promise<void> {
+    this.#nowMs += ms;
+    await this.advance(0);
+  }
 }
 
 /** Lets everything that only waits for promises and immediates happen. */
