@@ -74,6 +74,8 @@ After=network-online.target
 ExecStart=$node $program --control $control --token-file $token_file --data-dir $data_dir
 Restart=always
 RestartSec=5
+# It needs another bootstrap token, and its log says so.
+RestartPreventExitStatus=3
 KillMode=process
 
 [Install]

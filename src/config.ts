@@ -45,6 +45,7 @@ const parsers = {
   edgeHost: text,
   edgePort: integer(1, 65_535),
   /** Where agents of other servers dial in. */
+  agentHost: text,
   agentPort: integer(1, 65_535),
   /** Null: the edge speaks no HTTPS. */
   edgeTlsPort: orNone(integer(1, 65_535)),
@@ -176,6 +177,7 @@ export function resolveConfig(
   ) as unknown as Config;
   config.dataDir = resolve(config.dataDir);
   config.edgeHost ||= config.host;
+  config.agentHost ||= config.host;
   mustHave(config, 'acme.directory', ['acme.email', 'acme.eab', 'acme.ca', 'acme.dnsCommand']);
   mustHave(config, 'edgeTlsPort', ['acme.directory', 'edgePanel']);
   mustHave(config, 'edgePanel', ['panelHstsSeconds']);

@@ -15,6 +15,8 @@ const usage = `Usage: gangway <command>
   reset-password <email>
                      prints a link that sets a new password, once and within an hour
     --disable-two-factor   which turns two-factor off, too
+  agent --data-dir <dir> --control <url> --token-file <file>
+                     lets this machine run apps of a Gangway elsewhere; agent --help tells more
   --version          prints the version
 
 Configuration: config/default.json, the file named in GANGWAY_CONFIG, GANGWAY_* variables.
@@ -34,6 +36,10 @@ async function run(args: readonly string[]): Promise<number> {
     case 'reset-password': {
       const { resetPasswordCommand } = await import('./commands/reset-password.ts');
       return (await resetPasswordCommand(rest)) ? 0 : misused();
+    }
+    case 'agent': {
+      const { agentCommand } = await import('./programs/agent/command.ts');
+      return await agentCommand(rest);
     }
     case '--version': {
       const { default: manifest } = await import('../package.json', { with: { type: 'json' } });

@@ -105,7 +105,8 @@ export class ConnectedAgents implements AgentLinks {
     for (const { lane } of [...this.#guests]) lane.close();
   }
 
-  async #letIn({ serverId, lane }: Guest): Promise<void> {
+  async #letIn(guest: Guest): Promise<void> {
+    const { serverId, lane } = guest;
     const { version, clock, logger, onRefused } = this.#options;
     try {
       const agent = answerIn(await lane.hello({ version, serverId, nowMs: clock.now() }));
@@ -115,7 +116,7 @@ export class ConnectedAgents implements AgentLinks {
         onRefused(serverId, misfit);
         return;
       }
-      if (lane.lane === 'control') await this.#listenTo(serverId, lane, agent);
+      if (lane.lane === 'control') await this.#listenTo(guest, agent);
       this.#link(serverId).attach({ lane, run: agent.run });
     } catch (err) {
       logger.warn({ err, server: serverId }, 'agent_not_let_in');
@@ -123,13 +124,15 @@ export class ConnectedAgents implements AgentLinks {
     }
   }
 
-  async #listenTo(serverId: string, lane: AgentLane, agent: HelloAnswer): Promise<void> {
+  async #listenTo(guest: Guest, agent: HelloAnswer): Promise<void> {
+    const { serverId, lane, certificate } = guest;
     const { asks, clock, logger, onConnected, onLost } = this.#options;
     const link = this.#link(serverId);
     const stream = await lane.told();
     const tell = (name: string, message: unknown): void =>
       link.tell({ type: 'told', name, message });
-    hear({ serverId, stream, asks, tell, clock, logger })
+    const peer = { serverId, serial: certificate.serialNumber };
+    hear({ peer, stream, asks, tell, clock, logger })
       .catch((err: unknown) => {
         if (!lane.lost.aborted) logger.warn({ err, server: serverId }, 'agent_not_understood');
       })

@@ -12,13 +12,19 @@ import { isRecord, type ToldAnswer, toldBytesMax } from '../protocol/agent-wire.
 import { encodeFrame, FrameDecoder } from '../protocol/message-frames.ts';
 import { decodePlain } from '../protocol/plain-cbor.ts';
 
+/** Who asks: the server of a certificate, and the serial of that. */
+export interface AgentPeer {
+  serverId: string;
+  serial: string;
+}
+
 /** What an agent may ask, by name. */
 export type AgentAsks = Readonly<
-  Record<string, (serverId: string, message: unknown) => Promise<unknown>>
+  Record<string, (peer: AgentPeer, message: unknown) => Promise<unknown>>
 >;
 
 export interface HearOptions {
-  serverId: string;
+  peer: AgentPeer;
   stream: Duplex;
   asks: AgentAsks;
   tell: (name: string, message: unknown) => void;
@@ -61,17 +67,17 @@ async function hearOne(frame: unknown, options: HearOptions): Promise<void> {
 async function answerTo(
   name: string,
   message: unknown,
-  { asks, serverId, logger }: HearOptions,
+  { asks, peer, logger }: HearOptions,
 ): Promise<
   Omit<ToldAnswer, 're'> & ({ ok: unknown } | { error: ReturnType<ServiceError['toPlain']> })
 > {
   try {
     const ask = Object.hasOwn(asks, name) ? asks[name] : undefined;
     if (ask === undefined) throw new ServiceError('NOT_FOUND', 'Nobody answers this question.');
-    return { ok: await ask(serverId, message) };
+    return { ok: await ask(peer, message) };
   } catch (err) {
     if (!(err instanceof ServiceError))
-      logger.error({ err, server: serverId, name }, 'agent_ask_failed');
+      logger.error({ err, server: peer.serverId, name }, 'agent_ask_failed');
     return { error: asServiceError(err).toPlain() };
   }
 }

@@ -24,6 +24,7 @@ import { trafficSamples } from '../metrics/traffic-samples.ts';
 import { TrafficWatch } from '../metrics/traffic-watch.ts';
 import { usageSamples } from '../metrics/usage-samples.ts';
 import { ActorRuntime } from '../actors/runtime/runtime.ts';
+import manifest from '../../package.json' with { type: 'json' };
 import { AgentAuthority } from '../agents/authority.ts';
 import { IsolationWatch } from '../actors/server/isolation-watch.ts';
 import { serversActor } from '../actors/server/protocol.ts';
@@ -33,6 +34,7 @@ import { AccessFeeds } from '../logs/live/access-feeds.ts';
 import { DriverWatch } from '../logs/live/driver-watch.ts';
 import type { Config } from '../config.ts';
 import { registerActors } from './actors.ts';
+import { ServedAgents } from './agents.ts';
 import { BackupParts } from './backup-parts.ts';
 import { dnsLooks } from './own-hosts.ts';
 import type { LocalDrivers } from './docker-runtime.ts';
@@ -138,6 +140,8 @@ export class Platform {
   readonly driver: Driver;
   /** Who speaks for other servers. */
   readonly agentAuthority: AgentAuthority;
+  /** Those that are connected. */
+  readonly agents: ServedAgents;
   readonly isolation: IsolationWatch;
   readonly traffic: TrafficWatch;
   readonly bulk: BulkPool;
@@ -187,6 +191,10 @@ export class Platform {
     this.streams = new LiveLogs({ writer: this.#writer, logger });
     this.driver = parts.driver;
     this.agentAuthority = new AgentAuthority({ reader: store, secrets: parts.secrets, clock });
+    this.agents = new ServedAgents({
+      ...{ config, store, clock, logger, actors: this.actors.inside },
+      ...{ authority: this.agentAuthority, version: manifest.version },
+    });
     this.bulk = new BulkPool({
       temporaryDir: this.folders.arrivingUploads,
       logger,
@@ -248,6 +256,7 @@ export class Platform {
     this.actors.start();
     this.actors.inside.tell(activityLog, { type: 'prune' });
     this.actors.inside.tell(serversActor.at('all'), { type: 'agents-away' });
+    this.agents.start();
     this.#servers.start();
     this.#place.start();
     await this.driver.open();
@@ -293,6 +302,7 @@ export class Platform {
     this.#sampler.close();
     this.traffic.close();
     this.#accessFeeds.close();
+    await this.agents.close();
     await this.actors.close();
     await this.#backups.close();
     await this.agentAuthority.close();

@@ -1,6 +1,4 @@
 /** Owns another server for a test: an agent in a process of its own, with its runner, and a driver over the link. */
-import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import fs from 'node:fs';
 import path from 'node:path';
 
@@ -12,8 +10,8 @@ import {
 import { storeIdentity } from '../../src/programs/agent/identity.ts';
 import type { AgentLink } from '../../src/protocol/agent-link.ts';
 import { agentPort, type AgentPort } from './agent-port.ts';
+import { AgentProcess } from './agent-process.ts';
 import { eventually } from './eventually.ts';
-import { freePort } from './ports.ts';
 import { noLog, processPlace, type ProcessPlace, ready, tempDir } from './runner.ts';
 import { slowLine, type LineOptions, type SlowLine } from './slow-line.ts';
 
@@ -27,7 +25,6 @@ export interface RemotePlace extends Omit<ProcessPlace, 'open'> {
   startAgent(): Promise<void>;
 }
 
-const program = path.resolve(import.meta.dirname, '../../src/programs/agent/main.ts');
 const serverId = 'srv_other';
 
 export async function remotePlace(options: LineOptions = {}): Promise<RemotePlace> {
@@ -42,7 +39,7 @@ export async function remotePlace(options: LineOptions = {}): Promise<RemotePlac
     tokenHash: 'none',
   });
   const link = port.agents.of(serverId);
-  const agent = new AgentProcess(dataDir);
+  const agent = new AgentProcess({ dataDir });
   const open = (more: Partial<RemoteDriverOptions> = {}): Driver =>
     createRemoteDriver({ link, logger: noLog, isOwn: () => true, ...more });
   const startAgent = async (): Promise<void> => {
@@ -59,7 +56,9 @@ export async function remotePlace(options: LineOptions = {}): Promise<RemotePlac
     replaceRunner: (service) => local.replaceRunner(service),
     reopen: () => ready(open()),
     startAgent,
-    killAgent: () => agent.end('SIGKILL'),
+    killAgent: async () => {
+      await agent.end('SIGKILL');
+    },
     async close() {
       await driver.close();
       await agent.end('SIGTERM');
@@ -68,35 +67,4 @@ export async function remotePlace(options: LineOptions = {}): Promise<RemotePlac
       await local.close();
     },
   };
-}
-
-class AgentProcess {
-  readonly #dataDir: string;
-  #child: ChildProcess | null = null;
-
-  constructor(dataDir: string) {
-    this.#dataDir = dataDir;
-  }
-
-  async start(): Promise<void> {
-    const edgePort = String(await freePort());
-    const args = ['--data-dir', this.#dataDir, '--edge-host', '127.0.0.1', '--edge-port', edgePort];
-    const log = fs.openSync(path.join(this.#dataDir, 'agent.log'), 'a');
-    const child = spawn(
-      process.execPath,
-      ['--disable-warning=ExperimentalWarning', program, ...args],
-      { stdio: ['ignore', log, log] },
-    );
-    fs.closeSync(log);
-    this.#child = child;
-  }
-
-  async end(signal: NodeJS.Signals): Promise<void> {
-    const child = this.#child;
-    this.#child = null;
-    if (child?.exitCode !== null || child.signalCode !== null) return;
-    const gone = once(child, 'exit');
-    child.kill(signal);
-    await gone;
-  }
 }

@@ -65,7 +65,11 @@ describe('the documentation', () => {
     const known = Object.entries(defaults).map(([option, value]) => [
       option,
       variableOf(option as keyof Config),
-      option === 'edgeHost' ? 'as host' : Array.isArray(value) ? '' : String(value),
+      ['edgeHost', 'agentHost'].includes(option)
+        ? 'as host'
+        : Array.isArray(value)
+          ? ''
+          : String(value),
     ]);
     assert.deepEqual(listed, known);
   });

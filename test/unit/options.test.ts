@@ -56,6 +56,7 @@ const proofs: Record<keyof Config, [file: string, title: string]> = {
   appsDomain: [network, names],
   edgeHost: [bounds, 'edgeHost and edgePort say where the edge is'],
   edgePort: [bounds, 'edgeHost and edgePort say where the edge is'],
+  agentHost: ['scenario/agents.test.ts', 'listen at agentHost only while an agent may come'],
   agentPort: [
     'scenario/servers.test.ts',
     'gets its certificate, and hears that it has to dial agentPort',

@@ -77,6 +77,7 @@ export async function bootstrap(options: BootstrapOptions): Promise<Identity> {
   for (let pauseMs = min; ; pauseMs = Math.min(pauseMs * 2, max)) {
     const told = await ask(options, requestFor(key)).catch((err: unknown) => {
       signal.throwIfAborted();
+      if (err instanceof BootstrapRefused) throw err;
       logger.warn({ err, control: controlUrl }, 'control_not_reached');
       return null;
     });

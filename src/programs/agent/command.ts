@@ -9,7 +9,7 @@ import { lineLogger } from '../../lib/line-logger.ts';
 import { shownText } from '../../lib/names.ts';
 import { AgentEnd, type AgentOptions, runAgent } from './agent.ts';
 
-export const agentUsage = `Usage: gangway agent --data-dir <folder> [options]
+const agentUsage = `Usage: gangway agent --data-dir <folder> [options]
 
 Connects this machine to a Gangway that dials nobody: apps and databases of it run here.
 
@@ -30,6 +30,10 @@ const exit = { ended: 0, failed: 1, misused: 2, needsToken: 3 } as const;
 /** Returns what the process is to end with. */
 export async function agentCommand(args: readonly string[]): Promise<number> {
   const end = new AbortController();
+  if (args.includes('--help')) {
+    process.stdout.write(agentUsage);
+    return exit.ended;
+  }
   let options: AgentOptions | null;
   try {
     options = await optionsIn(args, end.signal);

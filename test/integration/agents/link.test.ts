@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { describe, it, type TestContext } from 'node:test';
 
+import type { AgentPeer } from '../../../src/agents/told.ts';
 import { ServiceError } from '../../../src/lib/errors.ts';
 import type { AgentLink, AgentServices } from '../../../src/protocol/agent-link.ts';
 import { agentPort, testAgent } from '../../support/agent-port.ts';
@@ -308,15 +309,15 @@ describe('a link that is lost', () => {
 describe('what an agent says by itself', () => {
   it('is told to who watches, and answered where it asks', async (t) => {
     const asks = {
-      double: (serverId: string, message: unknown) =>
-        Promise.resolve([serverId, Number(message) * 2]),
+      double: ({ serverId, serial }: AgentPeer, message: unknown) =>
+        Promise.resolve([serverId, serial.length > 10, Number(message) * 2]),
       refuse: () => Promise.reject(new ServiceError('CONFLICT', 'No.')),
     };
     const { link, agent } = await linked(t, {}, { port: { agents: { asks } } });
     const told: unknown[] = [];
     link.watch((event) => told.push(event));
     agent.voice.tell('news', { a: 1 });
-    assert.deepEqual(await agent.voice.ask('double', 21), ['srv_a', 42]);
+    assert.deepEqual(await agent.voice.ask('double', 21), ['srv_a', true, 42]);
     await assert.rejects(agent.voice.ask('refuse', null), { code: 'CONFLICT' });
     await assert.rejects(agent.voice.ask('nobody', null), { code: 'NOT_FOUND' });
     assert.deepEqual(told, [{ type: 'told', name: 'news', message: { a: 1 } }]);
