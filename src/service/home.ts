@@ -12,6 +12,7 @@ import { resetsFolder } from '../auth/sign-in/password-resets.ts';
 import { newSetupCode } from '../auth/sign-in/typed-codes.ts';
 import type { Route } from '../gateway/transport.ts';
 import type { Metrics } from '../gateway/metrics.ts';
+import { agentProgramRoute } from '../gateway/transports/agent-program.ts';
 import { consolePageRoutes } from '../gateway/transports/console-pages.ts';
 import { githubConnectRoutes } from '../gateway/transports/github-connect.ts';
 import { inviteRoutes } from '../gateway/transports/invite.ts';
@@ -27,6 +28,7 @@ import type { GuardedFetch } from '../lib/guarded-fetch.ts';
 import { servePickers, type ServedPickers } from './pickers.ts';
 import { RateLimit } from '../lib/rate-limit.ts';
 import { McpReads } from '../mcp/reads.ts';
+import { AgentProgram } from './agent-program.ts';
 import type { Core } from './core.ts';
 import { tables } from '../store/records/tables.ts';
 
@@ -50,6 +52,7 @@ export class Home {
   readonly #core: Core;
   readonly #oauth;
   readonly #pickers: ServedPickers;
+  readonly #agentProgram: AgentProgram;
   #accounts: Promise<Accounts> | null = null;
 
   constructor(options: HomeOptions) {
@@ -61,12 +64,14 @@ export class Home {
     this.reads = new McpReads({ actors, reader, clock: systemClock, log });
     this.#oauth = this.#createOAuth(options.fetch);
     this.#pickers = servePickers(core, options.fetch);
+    this.#agentProgram = new AgentProgram(log);
     this.routes = [...this.#routes(options), ...this.#oauthRoutes(), ...this.#pickers.routes];
   }
 
   readonly accounts = (): Promise<Accounts> => (this.#accounts ??= this.#createAccounts());
 
   async close(): Promise<void> {
+    this.#agentProgram.close();
     this.#oauth.close();
     await this.#pickers.close();
   }
@@ -98,6 +103,7 @@ export class Home {
       ...inviteRoutes({ accounts, accountReads, callers }),
       ...connectRoutes({ reader: store, actors, causes, callers, publicUrl }),
       ...consolePageRoutes({ reader: store, callers }),
+      agentProgramRoute(this.#agentProgram.load),
       ...githubConnectRoutes({
         ...{ reader: store, callers, connects: github.connects, github: github.connections },
       }),

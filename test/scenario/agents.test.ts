@@ -68,12 +68,14 @@ describe('agents', () => {
       });
     });
 
-  function agentWith(token: string): AgentProcess {
+  /** `command`: instead of that of the clone. */
+  function agentWith(token: string, command?: readonly string[]): AgentProcess {
     const file = path.join(dataDir, 'token');
     fs.writeFileSync(file, `${token}\n`, { mode: 0o600 });
     const made = new AgentProcess({
       dataDir: path.join(dataDir, 'agent-data'),
       args: ['--control', gangway.url, '--token-file', file],
+      ...(command && { command }),
     });
     later(() => made.end('SIGKILL'));
     return made;
@@ -124,14 +126,17 @@ describe('agents', () => {
     assert.equal((await server())?.connected, true);
   });
 
-  it('end with a sentence when their certificate is revoked, and come again with another token', async () => {
+  it('end with a sentence when their certificate is revoked, and come again with another token, by the program that is fetched', async () => {
     const { reissueServerBootstrap: again } = await mutate<{ reissueServerBootstrap: Added }>(
       `reissueServerBootstrap(id: "${serverId}") ${payload}`,
     );
     assert.equal((await server())?.connected, false);
     assert.equal((await agent.ended()).code, 3);
     assert.match(agent.output, /not good any more.*What runs here goes on.*reissueServerBootstrap/);
-    agent = agentWith(again.bootstrapToken);
+    const program = path.join(dataDir, 'agent.mjs');
+    const fetched = await fetch(`${gangway.url}/api/agent/program`);
+    fs.writeFileSync(program, Buffer.from(await fetched.arrayBuffer()));
+    agent = agentWith(again.bootstrapToken, [program]);
     await agent.start();
     await connected(true);
   });

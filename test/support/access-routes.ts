@@ -52,7 +52,7 @@ export const routes: readonly RouteLine[] = [
   // An API token is no bootstrap token.
   { route: 'POST /api/agent/bootstrap', takes: 'anything', need: 'anybody', on: 'none', past: [401, 429], path: () => '/api/agent/bootstrap' },
   ...['GET', 'POST'].map((method): RouteLine => ({ route: `${method} /api/takeover`, takes: 'anything', need: 'anybody', on: 'none', past: [401, 429], path: () => '/api/takeover' })),
-  ...['install.sh', 'takeover.sh'].map((name): RouteLine => ({ route: `GET /api/agent/${name}`, takes: 'anything', need: 'anybody', on: 'none', path: () => `/api/agent/${name}` })),
+  ...['install.sh', 'takeover.sh', 'program'].map((name): RouteLine => ({ route: `GET /api/agent/${name}`, takes: 'anything', need: 'anybody', on: 'none', path: () => `/api/agent/${name}` })),
   { route: 'POST /api/apps/:id/upload', takes: 'cookie', need: 'deploy_apps', on: 'thing', past: 400, headers: { 'x-upload-filename': 'empty.zip' }, path: ({ things }) => `/api/apps/${things.appId}/upload` },
   { route: 'GET /api/apps/:id/source', takes: 'cookie', need: 'configure_apps', on: 'thing', past: 404, code: 'NO_UPLOAD', path: ({ things }) => `/api/apps/${things.appId}/source` },
   { route: 'POST /api/backups/restore-upload', takes: 'cookie', need: 'restore_backups', on: 'thing', past: 415, path: ({ things }) => `/api/backups/restore-upload?app=${things.appId}` },

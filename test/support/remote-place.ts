@@ -7,6 +7,7 @@ import {
   createRemoteDriver,
   type RemoteDriverOptions,
 } from '../../src/drivers/remote/remote-driver.ts';
+import { agentPackage } from '../../src/programs/agent-package/package.ts';
 import { storeIdentity } from '../../src/programs/agent/identity.ts';
 import type { AgentLink } from '../../src/protocol/agent-link.ts';
 import { agentPort, type AgentPort } from './agent-port.ts';
@@ -27,7 +28,12 @@ export interface RemotePlace extends Omit<ProcessPlace, 'open'> {
 
 const serverId = 'srv_other';
 
-export async function remotePlace(options: LineOptions = {}): Promise<RemotePlace> {
+export interface RemotePlaceOptions extends LineOptions {
+  /** Whether the agent is the one file that servers fetch, not that of a clone. */
+  isPackaged?: boolean;
+}
+
+export async function remotePlace(options: RemotePlaceOptions = {}): Promise<RemotePlace> {
   const port = await agentPort();
   const line = await slowLine(() => port.port, options);
   const dataDir = tempDir();
@@ -39,7 +45,10 @@ export async function remotePlace(options: LineOptions = {}): Promise<RemotePlac
     tokenHash: 'none',
   });
   const link = port.agents.of(serverId);
-  const agent = new AgentProcess({ dataDir });
+  const agent = new AgentProcess({
+    dataDir,
+    ...(options.isPackaged && { command: [packaged(dataDir)] }),
+  });
   const open = (more: Partial<RemoteDriverOptions> = {}): Driver =>
     createRemoteDriver({ link, logger: noLog, isOwn: () => true, ...more });
   const startAgent = async (): Promise<void> => {
@@ -67,4 +76,10 @@ export async function remotePlace(options: LineOptions = {}): Promise<RemotePlac
       await local.close();
     },
   };
+}
+
+function packaged(dataDir: string): string {
+  const file = path.join(dataDir, 'agent.mjs');
+  fs.writeFileSync(file, agentPackage().code);
+  return file;
 }

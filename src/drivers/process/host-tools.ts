@@ -12,7 +12,7 @@ import { promisify } from 'node:util';
 import type { Logger } from '../../lib/log.ts';
 import { asOthers } from '../../lib/processes/go-first.ts';
 import { copyTree, exists, makeDir, makeWhole, writeReadable } from './copied-tree.ts';
-import { hashOf, programFiles } from './program.ts';
+import { hashOf, programFiles } from '../../lib/program-files.ts';
 
 export interface HostToolsOptions {
   appsRoot: string;
@@ -83,7 +83,7 @@ export class HostPrograms {
     const files = programFiles([path.join('programs', 'sql-prompt', 'main')]);
     const place = await this.#copied(`sql-prompt-${hashOf(files)}`, async (fresh) => {
       for (const { name, code } of files) {
-        await writeReadable(path.join(fresh, `${path.basename(name)}.js`), code);
+        await writeReadable(path.join(fresh, path.basename(name)), code);
       }
       await writeReadable(path.join(fresh, 'package.json'), '{ "type": "module" }\n');
       await copyPackages(['pg'], path.join(fresh, 'node_modules'));

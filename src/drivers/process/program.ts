@@ -5,28 +5,18 @@
  * The runner is long-lived and small: without the type stripper in its memory it needs 15 MB less,
  * and it does not read files of a clone that may be updated while it runs.
  */
-import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 
-import { stripped } from '../../lib/stripped-source.mjs';
+import { hashOf, type ProgramFile, programFiles } from '../../lib/program-files.ts';
 
 const require = createRequire(import.meta.url);
-const sourceRoot = fileURLToPath(new URL('../../', import.meta.url));
 const entryName = path.join('programs', 'runner', 'main');
 /** Started by the runner, not imported. */
 const terminalsName = path.join('programs', 'terminals', 'main');
 const edgeName = path.join('programs', 'edge', 'main');
 const launcherName = path.join('programs', 'runner', 'limits', 'launcher');
-const relativeImport = /(\bfrom\s+|\bimport\s*\(?\s*)'(\.{1,2}\/[^']+)\.ts'/g;
-
-interface ProgramFile {
-  /** Relative to the root, without ending. */
-  name: string;
-  code: string;
-}
 
 /**
  * Copies the program of the runner below `dir` unless it is there, and returns the file to give to node. Programs of
@@ -61,31 +51,10 @@ function removeOthers(dir: string, kind: string, folder: string): void {
   }
 }
 
-export function hashOf(files: readonly ProgramFile[]): string {
-  return createHash('sha256').update(JSON.stringify(files)).digest('hex').slice(0, 16);
-}
-
-/** Programs and what they import, without types. `entries`: relative to the root, without ending. */
-export function programFiles(entries: readonly string[]): ProgramFile[] {
-  const files = new Map<string, ProgramFile>();
-  const pending = [...entries];
-  for (let name = pending.pop(); name !== undefined; name = pending.pop()) {
-    if (files.has(name)) continue;
-    const source = fs.readFileSync(path.join(sourceRoot, `${name}.ts`), 'utf8');
-    const folder = path.dirname(name);
-    const code = stripped(source).replace(relativeImport, (_all, lead: string, target: string) => {
-      pending.push(path.join(folder, target));
-      return `${lead}'${target}.js'`;
-    });
-    files.set(name, { name, code });
-  }
-  return [...files.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
-}
-
 function write(prefix: string, target: string, files: readonly ProgramFile[]): void {
   const fresh = fs.mkdtempSync(prefix);
   for (const { name, code } of files) {
-    const file = path.join(fresh, `${name}.js`);
+    const file = path.join(fresh, name);
     fs.mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
     fs.writeFileSync(file, code, { mode: 0o600 });
   }
