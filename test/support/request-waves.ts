@@ -1,6 +1,7 @@
 /** How the requests of a page depend on each other: seen by holding their answers back. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Page, Request, Route } from 'playwright-core';
+import { until } from './eventually.ts';
 
 const calmChecks = 4;
 const checkMs = 40;
@@ -29,6 +30,7 @@ export async function wavesOf(page: Page, open: () => Promise<unknown>): Promise
   const known = new Set<string>();
   try {
     await open();
+    await until('the page asks the API', 20_000, () => held.length > 0);
     while (waves.length < wavesMax) {
       await calm(page, () => held.length * 1_000 + others.size, others);
       if (held.length === 0) break;
