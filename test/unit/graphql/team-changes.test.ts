@@ -301,9 +301,8 @@ describe('teamChanges', () => {
     }
     const before = socket.frames.length;
     socket.socket.resume();
-    await eventually('the newest is there', () =>
-      JSON.stringify(socket.frames.at(-1)).includes('x299"'),
-    );
+    const isNewest = (): boolean => JSON.stringify(socket.frames.at(-1)).includes('x299"');
+    await eventually('the newest is there', isNewest, 60_000);
     assert.ok(socket.frames.length - before < 150, String(socket.frames.length));
     socket.socket.pause();
     for (let i = 0; i < 1_200; i++) {
