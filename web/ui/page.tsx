@@ -32,7 +32,8 @@ export function Page({
 }: PageProps) {
   const heading = useRef<HTMLHeadingElement>(null);
   useArrival(heading);
-  const above = crumbs.map(({ label }) => label).reverse();
+  // All lies below the overview: its name would tell no tabs apart.
+  const above = crumbs.flatMap(({ href, label }) => (href === '/' ? [] : [label])).reverse();
   const documentTitle = [tab, title, ...above, 'Gangway'].filter(Boolean).join(' · ');
   useEffect(() => {
     document.title = documentTitle;
