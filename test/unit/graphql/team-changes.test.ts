@@ -292,6 +292,8 @@ describe('teamChanges', () => {
   });
 
   it('makes one of many changes for who is slow, and says so when it forgot some', async () => {
+    // Those of the tests before would keep gigabytes of what is told here.
+    for (const one of opened.splice(0)) await one.close();
     const { told, socket } = await follow('usr_ann', undefined, query);
     const name = 'x'.repeat(300_000);
     socket.socket.pause();
