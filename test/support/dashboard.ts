@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { complaintsOf, openBrowser } from './browser.ts';
+import { complaintsOf, networkChanged, openBrowser } from './browser.ts';
 import type { Client } from './gangway-client.ts';
 import { Gangway, type GangwayOptions } from './gangway.ts';
 
@@ -64,9 +64,13 @@ export async function openDashboard(options: DashboardOptions = {}): Promise<Das
       const { operationName } = request.postDataJSON() as { operationName?: string };
       asked.push(operationName ?? '');
     });
+    const torn = tornLoads(page);
     const visit = async (path: string, heading: string | RegExp = /./): Promise<void> => {
-      await page.goto(path);
-      await page.getByRole('heading', { level: 1, name: heading }).waitFor();
+      const load = async (): Promise<void> => {
+        await page.goto(path);
+        await page.getByRole('heading', { level: 1, name: heading }).waitFor();
+      };
+      while (!(await torn.during(load)));
     };
     const complaints = complaintsOf(page, expected);
     const requests = (): string[] => asked.splice(0);
@@ -75,6 +79,31 @@ export async function openDashboard(options: DashboardOptions = {}): Promise<Das
     await end();
     throw error;
   }
+}
+
+/**
+ * Loads of a page that Chromium broke off: it does so with all connections whenever this machine gets or loses an
+ * address, as it does by each container of the tests beside this one.
+ */
+function tornLoads(page: Page): { during: (load: () => Promise<void>) => Promise<boolean> } {
+  let tear: () => void = () => undefined;
+  page.on('requestfailed', (request) => {
+    const isNeeded = ['document', 'script', 'stylesheet'].includes(request.resourceType());
+    if (isNeeded && request.failure()?.errorText === networkChanged) tear();
+  });
+  return {
+    /** Whether it was whole; rejects with what `load` rejects with. */
+    during: async (load) => {
+      const torn = new Promise<false>((resolve) => {
+        tear = () => {
+          resolve(false);
+        };
+      });
+      const loaded = load().then(() => true);
+      loaded.catch(() => undefined);
+      return await Promise.race([torn, loaded]);
+    },
+  };
 }
 
 /** Gives a browser the session that a client has. */
