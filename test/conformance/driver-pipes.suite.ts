@@ -85,8 +85,8 @@ export function run(name: string, create: () => Promise<TerminalPlace>): void {
       for (let i = 0; i < 5; i++) await driver.exec(host, spec, never);
     };
 
-    it('carries 64 MiB through a program, as they are', async () => {
-      const input = new Pieces(64);
+    it('carries 24 MiB through a program, as they are', async () => {
+      const input = new Pieces(24);
       const { output, ended } = await pipe('cat', input);
       const hash = await hashOf(output);
       assert.deepEqual(await ended, { exitCode: 0, complaint: '' });
@@ -113,7 +113,7 @@ export function run(name: string, create: () => Promise<TerminalPlace>): void {
     });
 
     it('stops the program, and what feeds it, while nobody takes its output', async () => {
-      const input = new Pieces(64);
+      const input = new Pieces(24);
       const { output, ended } = await pipe('cat', input);
       const taking = output[Symbol.asyncIterator]();
       await taking.next();
@@ -125,7 +125,7 @@ export function run(name: string, create: () => Promise<TerminalPlace>): void {
         if (next.done === true) break;
         bytes += next.value.length;
       }
-      assert.ok(bytes > 63 * mebibyte);
+      assert.ok(bytes > 23 * mebibyte);
       assert.equal((await ended).exitCode, 0);
     });
 

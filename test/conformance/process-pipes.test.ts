@@ -39,13 +39,13 @@ describe('pipes of the process driver', () => {
   it('holds little of what flows in the runner, however much that is', async () => {
     const pid = await runnerPid(place.dataDir);
     const flow = async (): Promise<void> => {
-      const { output, ended } = await pipe('cat', new Pieces(128));
+      const { output, ended } = await pipe('cat', new Pieces(32));
       for await (const bytes of output) assert.ok(bytes.length > 0);
       assert.equal((await ended).exitCode, 0);
     };
     await Promise.all([flow(), flow(), flow()]);
     const peak = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${String(pid)}/status`, 'utf8'))?.[1];
-    assert.ok(Number(peak) < 192 * 1024, `the runner took ${String(peak)} kB`);
+    assert.ok(Number(peak) < 132 * 1024, `the runner took ${String(peak)} kB`);
   });
 
   it('gives each team a share of those that run', async () => {
