@@ -16,7 +16,7 @@ import type {
 import type { Clock } from '../../lib/clock.ts';
 import { endPolitely, killAll } from '../../lib/processes/ending.ts';
 import { type Backoff, restartDelayMs } from './backoff.ts';
-import { lostExit, shortOfMemory } from './exits.ts';
+import { endForkBombs, lostExit, shortOfMemory } from './exits.ts';
 import type { Ground } from './ground.ts';
 import { Compartment, type CompartmentParts, type Part } from './isolation/compartment.ts';
 import type { Output } from './output.ts';
@@ -281,7 +281,8 @@ export class Workload {
     const ended = new Promise<void>((resolve) => {
       this.#tellEnd = () => resolve(endPolitely(this.membership, spec.stopGraceMs, clock));
     });
-    const exit = await exited;
+    const explained = endForkBombs(this.#parts, spec, this.membership);
+    const exit = explained(await exited);
     cancelDeadline();
     // What the first process left behind would hold the port and the pipes.
     if (this.#isEnding()) await ended;
@@ -327,8 +328,7 @@ export class Workload {
       this.#isUp = false;
       void Promise.all([this.#parts.left(), this.#port.hold()]);
     };
-    const command = this.#port.commandFor(this.network !== null);
-    const spec = { ...this.spec, command };
+    const spec = { ...this.spec, command: this.#port.commandFor(this.network !== null) };
     return startProgram({ spec, dir, mark, place: this.#compartment.place, begin, ended, clock });
   }
 

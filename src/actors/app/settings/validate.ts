@@ -95,7 +95,7 @@ export function checkResources(
 ): Resources {
   const resources = { ...base, ...defined(patch) };
   checkInteger('resources.memoryMb', resources.memoryMb, 16, 1_048_576);
-  checkInteger('resources.pids', resources.pids, 8, 1_000_000);
+  checkInteger('resources.pids', resources.pids, 8, 16_384);
   if (replicasMax === 1 && resources.replicas !== 1) {
     throw bad('resources.replicas must be 1 here: only the swarm runtime runs more of an app.');
   }

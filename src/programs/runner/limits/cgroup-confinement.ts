@@ -7,6 +7,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 
+import type { Clock } from '../../../lib/clock.ts';
 import type { Logger } from '../../../lib/log.ts';
 import type { Resources } from '../../../protocol/workload.ts';
 import {
@@ -26,6 +27,7 @@ import {
   type GroupUsage,
   mebibyte,
 } from './confinement.ts';
+import { watchRefusedForks } from './refused-forks.ts';
 import type { Place } from '../../../protocol/terminal-messages.ts';
 
 const partPrefix = 's-';
@@ -126,6 +128,12 @@ export class CgroupConfinement implements Confinement {
   oomKills(): number {
     const file = this.#version === 2 ? 'memory.events' : 'memory.oom_control';
     return findFlat(this.#read(this.#dirs.get('memory'), file), 'oom_kill') ?? 0;
+  }
+
+  watchForks(clock: Clock, tell: () => void): () => void {
+    const dir = this.#dirs.get('pids');
+    if (dir === undefined) return () => undefined;
+    return watchRefusedForks(path.join(dir, 'pids.events'), clock, tell);
   }
 
   close(): boolean {

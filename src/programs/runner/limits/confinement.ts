@@ -4,6 +4,7 @@
  * 1. A program is confined before its first instruction, so that nothing it starts is outside.
  * 2. What the machine cannot enforce is not enforced; the workload starts all the same.
  */
+import type { Clock } from '../../../lib/clock.ts';
 import type { ControlGroup } from '../../../lib/processes/processes.ts';
 import type { Resources } from '../../../protocol/workload.ts';
 import type { Place } from '../../../protocol/terminal-messages.ts';
@@ -39,6 +40,8 @@ export interface Confinement {
   usage(): GroupUsage | undefined;
   /** How often the kernel ended something inside for its memory, so far. */
   oomKills(): number;
+  /** Tells once of programs inside that go on making processes beyond their number; returns what ends the watch. */
+  watchForks(clock: Clock, tell: () => void): () => void;
   /** Forgets it, once its processes are gone, and says whether they are; twice is fine. */
   close(): boolean;
 }

@@ -60,6 +60,7 @@ function bareConfinement(place: Place | null): Confinement {
     kill: () => undefined,
     usage: () => undefined,
     oomKills: () => 0,
+    watchForks: () => () => undefined,
     close: () => true,
   };
 }
