@@ -26,7 +26,7 @@ const programsImport = ['protocol', 'lib'];
  * The agent is what runs things on another server, as the service does here: a composition root, like `main`. It has
  * what a machine needs, and nothing of what there is once: no store, no actors, no gateway.
  */
-const agentImports = ['drivers', 'programs', ...programsImport];
+const agentImports = ['drivers', 'places', 'programs', ...programsImport];
 const agent = '^src/programs/agent/';
 /** Only what starts the service knows its configuration. */
 const readsConfig = ['main', 'service', 'commands'];

@@ -10,6 +10,7 @@ import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { isAbsolute, resolve } from 'node:path';
+import { buildEnvOf } from './lib/build-env.ts';
 import { isAddress, isDnsServer, isNetwork } from './lib/network-texts.ts';
 import { httpsUrl, httpUrl, sourceUrl } from './lib/url-texts.ts';
 import { type IsolationLayer, isolationLayers, layersIn } from './protocol/isolation.ts';
@@ -193,20 +194,9 @@ export function isDefaultNodeImage({ nodeImage }: Pick<Config, 'nodeImage'>): bo
   return nodeImage === defaults.nodeImage;
 }
 
-/** Where the host keeps what builds need to reach their registries: proxies, authorities, mirrors. */
-// prettier-ignore
-const buildVariables = [
-  'HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY', 'http_proxy', 'https_proxy', 'no_proxy',
-  'NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR', 'REQUESTS_CA_BUNDLE', 'PIP_CERT',
-  'npm_config_registry', 'npm_config_cafile', 'PIP_INDEX_URL', 'GOPROXY', 'GOSUMDB',
-];
-
-export function hostBuildEnv(
-  env: Readonly<Record<string, string | undefined>> = process.env,
-): Record<string, string> {
-  return Object.fromEntries(
-    buildVariables.flatMap((name) => (env[name] ? [[name, env[name]]] : [])),
-  );
+/** See `buildEnvOf`. */
+export function hostBuildEnv(): Record<string, string> {
+  return buildEnvOf(process.env);
 }
 
 /** `{"acme": {"email": …}}` is `acme.email`. */

@@ -26,7 +26,8 @@ export interface WantedCommand {
 }
 
 export interface ConsoleCommandsOptions {
-  driver: Pick<Driver, 'exec'>;
+  /** Where it runs. */
+  driverOf: (target: ConsoleTarget) => Pick<Driver, 'exec'>;
   programs: Pick<ConsolePrograms, 'command'>;
   /** Default 60 s. */
   timeoutMs?: number;
@@ -59,7 +60,7 @@ export class ConsoleCommands {
     // A mutation may have several commands: the rest need not begin when nobody waits any more.
     if (signal?.aborted === true)
       throw new ServiceError('DEADLINE_EXCEEDED', 'Nobody waits for it.');
-    const { driver, programs, timeoutMs = 60_000, outputBytes = 64 * 1024 } = this.#options;
+    const { driverOf, programs, timeoutMs = 60_000, outputBytes = 64 * 1024 } = this.#options;
     if (this.#underWay.count(userId) >= (this.#options.maxPerPerson ?? 16)) {
       throw new ServiceError('RATE_LIMITED', 'Too many commands of yours are under way.');
     }
@@ -68,7 +69,7 @@ export class ConsoleCommands {
       const { workloadId, command, env } = await programs.command(target, container, line);
       const spec = { command, env, timeoutMs, maxBytes: outputBytes };
       const given = signal ?? new AbortController().signal;
-      const { output, exitCode, truncated } = await driver.exec(workloadId, spec, given);
+      const { output, exitCode, truncated } = await driverOf(target).exec(workloadId, spec, given);
       return { output: new TextDecoder().decode(output), exitCode, truncated };
     } finally {
       this.#underWay.remove(userId);

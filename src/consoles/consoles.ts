@@ -31,7 +31,8 @@ import type {
 export type ConsoleStanding = 'allowed' | 'refused' | 'gone';
 
 export interface ConsolesOptions extends Partial<ConsoleTimes> {
-  driver: Pick<Driver, 'openTerminal' | 'attach'>;
+  /** Where it runs. */
+  driverOf: (target: ConsoleTarget) => Pick<Driver, 'openTerminal' | 'attach'>;
   programs: Pick<ConsolePrograms, 'program'>;
   standing: (person: Person, target: ConsoleTarget) => ConsoleStanding;
   /** Whose a target is; null for what is gone. */
@@ -195,7 +196,8 @@ export class Consoles implements ConsoleDoor {
   }
 
   async #openTerminal(session: ConsoleSession, wanted: OpenConsole): Promise<Terminal> {
-    const { driver, programs } = this.#options;
+    const { driverOf, programs } = this.#options;
+    const driver = driverOf(wanted.target);
     const { target, container, cols, rows } = wanted;
     const events: TerminalEvents = {
       output: (bytes) => session.output(bytes),

@@ -249,7 +249,9 @@ export function seenFolderId(context: GraphContext, folderId: string | null): st
 export function requireServer({ read }: GraphContext, serverId: string | null): void {
   const { id, runtime } = read.settings.server;
   if (serverId === null || serverId === id) return;
-  const isKnown = runtime === 'swarm' && read.reader.get(tables.servers, serverId) !== undefined;
+  const server = read.reader.get(tables.servers, serverId);
+  if (server?.agent !== undefined) return;
+  const isKnown = runtime === 'swarm' && server !== undefined;
   if (!isKnown) throw new ServiceError('NOT_FOUND', 'No such server.');
   throw new ServiceError('BAD_USER_INPUT', `serverId: everything of a swarm is put on ${id}.`);
 }

@@ -6,6 +6,8 @@ export function writeFileWhole(file: string, text: string, durable: boolean): vo
   const fresh = `${file}.new`;
   const fd = fs.openSync(fresh, 'w', 0o600);
   try {
+    // Also where a write that was cut off left one.
+    fs.fchmodSync(fd, 0o600);
     fs.writeSync(fd, text);
     if (durable) fs.fsyncSync(fd);
   } finally {

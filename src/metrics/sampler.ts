@@ -16,6 +16,8 @@ import { type MetricsSample, sumOfKnown } from './usage-samples.ts';
 
 export interface UsageSamplerOptions {
   driver: Pick<Driver, 'usage' | 'usages' | 'watch' | 'list'>;
+  /** Whether the driver's word counts for this app or database. */
+  isHere: (owner: string) => boolean;
   writer: Pick<MetricsWriter<MetricsSample>, 'write' | 'rest' | 'prune'>;
   clock: Clock;
   logger: Logger;
@@ -85,7 +87,7 @@ export class UsageSampler {
 
   /** `fresh`: its start was seen, so that its counters began at zero. */
   #note({ spec: { id, owner, kind }, state }: Workload, fresh: boolean): void {
-    if (kind !== 'service') return;
+    if (kind !== 'service' || !this.#options.isHere(owner)) return;
     if (state.phase === 'ended') {
       this.#forget(id, owner);
     } else if (!this.#watched.has(id)) {

@@ -49,7 +49,7 @@ export class DatabaseFolders extends DatabasePaths implements DatabaseFiles {
   }
 
   async write(name: string, text: string): Promise<string> {
-    const file = join(this.conf, name);
+    const file = this.confFile(name);
     await writeFile(file, text, { mode: 0o640 });
     await this.#share(file, this.#uid);
     return file;

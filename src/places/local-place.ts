@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream';
 import type { Driver } from '../drivers/driver.ts';
 import { AppFolders, type Extractor } from './app-folders.ts';
 import { DatabaseFolders } from './database-folders.ts';
-import type { WorkloadAddress, Machine, Place } from './place.ts';
+import type { EdgeDriver, Machine, Place, WorkloadAddress } from './place.ts';
 
 /** The server of what runs on this machine. */
 export const localServerId = 'srv_local';
@@ -23,10 +23,12 @@ export function localMachine({ appsRoot, extractor, ...machine }: LocalMachineOp
   };
 }
 
-export function localPlace(driver: Driver, machine: Machine): Place {
+/** `edge`: see `Place.edge`. */
+export function localPlace(driver: Driver, machine: Machine, edge: EdgeDriver = driver): Place {
   return {
     serverId: localServerId,
     driver,
+    edge,
     machine: () => Promise.resolve(machine),
     connect: connectHere,
   };

@@ -45,12 +45,17 @@ export class AppPaths extends OwnedPaths {
 
 export class DatabasePaths extends OwnedPaths {
   readonly run: string;
+  /** Of files that its programs may read alone. */
   readonly conf: string;
 
   constructor(parent: string, id: string) {
     super(parent, id);
     this.run = join(this.root, 'run');
     this.conf = join(this.root, 'conf');
+  }
+
+  confFile(name: string): string {
+    return join(this.conf, name);
   }
 }
 

@@ -10,15 +10,23 @@ import type { Duplex } from 'node:stream';
 import type { ArchiveFormat } from '../archives/formats/format.ts';
 import type { Extracted } from '../archives/receiving/bulk-pool.ts';
 import type { Driver } from '../drivers/driver.ts';
+import type { Lane } from '../protocol/agent-link.ts';
 
 export interface Place {
   readonly serverId: string;
   readonly driver: Driver;
+  /** The driver that has the edge: another one where apps run in containers. */
+  readonly edge: EdgeDriver;
   /** The same while this process is connected to it. */
   machine: () => Promise<Machine>;
-  /** Rejects with the error of the system, and with the reason of `signal`. */
-  connect: (to: WorkloadAddress, signal: AbortSignal) => Promise<Duplex>;
+  /**
+   * Rejects with the error of the system, and with the reason of `signal`. `lane`: of the link, where there is one;
+   * default `control`.
+   */
+  connect: (to: WorkloadAddress, signal: AbortSignal, lane?: Lane) => Promise<Duplex>;
 }
+
+export type EdgeDriver = Pick<Driver, 'follow' | 'acknowledge' | 'traffic' | 'forgetTraffic'>;
 
 /** Where a workload listens, as it is seen on its machine. */
 export type WorkloadAddress = { workload: string } & (

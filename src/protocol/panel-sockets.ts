@@ -1,5 +1,5 @@
 /**
- * Owns where the edge reaches the panel: Unix sockets in a folder of the data directory that the edge may enter, and
+ * Owns where the edge reaches the panel, and apps of other servers: Unix sockets in a folder of the data directory that the edge may enter, and
  * no app. It may not write there, so what lies there is Gangway's.
  */
 import fs from 'node:fs';
@@ -21,6 +21,11 @@ export function preparePanelDir(dataDir: string): string {
     fs.chmodSync(dir, 0o710);
   }
   return dir;
+}
+
+/** The name of the socket that leads to an app of another server. */
+export function appSocketOf(appId: string): string {
+  return `${appId}.sock`;
 }
 
 /** The name of the socket of a gateway thread, counted from 0. */

@@ -77,6 +77,20 @@ export function trafficByApp(plain: readonly PlainTraffic[]): ReadonlyMap<string
   );
 }
 
+/** Of several edges together. */
+export function sumOfTraffic(
+  edges: readonly ReadonlyMap<string, AppTraffic>[],
+): ReadonlyMap<string, AppTraffic> {
+  const [first = new Map<string, AppTraffic>(), ...others] = edges;
+  const sum = new Map(first);
+  for (const [app, { counts, sockets }] of others.flatMap((edge) => [...edge])) {
+    const known = sum.get(app) ?? { counts: newCounts(), sockets: 0 };
+    const added = known.counts.map((count, at) => count + (counts[at] ?? 0));
+    sum.set(app, { counts: added, sockets: known.sockets + sockets });
+  }
+  return sum;
+}
+
 export function requestsOf(counts: ArrayLike<number>): number {
   let requests = 0;
   for (let at = 0; at < trafficClasses.length; at++) requests += counts[at] ?? 0;

@@ -192,7 +192,10 @@ export type Vacancy =
 export interface EdgeTarget {
   host: string;
   port: number;
-  /** Where the panel is reached: the name of a Unix socket in the folder that the edge starts in, instead of a port. */
+  /**
+   * Where the panel, or an app of another server, is reached: the name of a Unix socket in the folder that the edge
+   * starts in, instead of a port.
+   */
   socket?: string;
   /**
    * The workload of the edge's own runner that is reached there: nothing is sent while it is not this one

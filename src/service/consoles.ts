@@ -8,6 +8,9 @@ import { WorkloadPrograms } from '../actors/workload/console-programs.ts';
 import type { Person } from '../logs/viewers/viewer.ts';
 import { can, type Resource } from '../auth/rights/authorize.ts';
 import { consoleCapability } from '../gateway/transports/attach.ts';
+import type { Driver } from '../drivers/driver.ts';
+import { localServerId } from '../places/local-place.ts';
+import { serverOf } from '../places/owners.ts';
 import type { Platform } from './platform.ts';
 import type { Core } from './core.ts';
 import type { Reader } from '../store/reader-and-journal.ts';
@@ -19,11 +22,13 @@ export interface ServedConsoles {
   commands: ConsoleCommands;
 }
 
-export function serveConsoles(core: Core, { driver, store }: Platform): ServedConsoles {
+export function serveConsoles(core: Core, { places, store }: Platform): ServedConsoles {
   const { actors } = core.ground;
+  const driverOf = ({ id }: ConsoleTarget): Driver =>
+    places.of(serverOf(store, id) ?? localServerId).driver;
   const programs = new WorkloadPrograms({ reader: store, actors });
   const consoles = new Consoles({
-    driver,
+    driverOf,
     programs,
     logger: core.logger,
     maxPerPerson: core.config.maxConsolesPerUser,
@@ -33,7 +38,7 @@ export function serveConsoles(core: Core, { driver, store }: Platform): ServedCo
     onOpened: (opened) => note(core, opened, 'open_console', {}),
     onEnded: (opened, _sessionId, why) => note(core, opened, 'close_console', { why }),
   });
-  return { consoles, commands: new ConsoleCommands({ driver, programs }) };
+  return { consoles, commands: new ConsoleCommands({ driverOf, programs }) };
 }
 
 function standingOf(

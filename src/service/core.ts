@@ -31,7 +31,7 @@ export interface Ground extends Pick<Platform, 'secrets' | 'causes' | 'folders'>
   actors: Actors;
   streams: WatchedLogs;
   /** Whether the place that runs apps and databases answers within two seconds. */
-  placeAnswers(): Promise<boolean>;
+  placeAnswers(serverId: string): Promise<boolean>;
   bulk: Pick<BulkPool, 'receive' | 'send'>;
 }
 

@@ -256,7 +256,7 @@ export class Front {
         authorize,
         refuseCrossSite: callers.refuseCrossSite.bind(callers),
         logMaxDays: config.logMaxDays,
-        placeAnswers: () => ground.placeAnswers(),
+        placeAnswers: (serverId) => ground.placeAnswers(serverId),
       }),
       ...attachRoutes({ reader, consoles, callers, authorize }),
       ...this.#mcp.routes,

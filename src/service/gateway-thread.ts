@@ -46,7 +46,7 @@ function serveThread(start: ThreadStart): void {
   const home = openDoor(calls, homeDoors.home);
   const onLost = ({ message }: Error): void => home.lost(message);
   const store = openFollowingStore(follower, { logger, onLost });
-  const placeAnswers = (): Promise<boolean> => home.placeAnswers();
+  const placeAnswers = (serverId: string): Promise<boolean> => home.placeAnswers(serverId);
   const ground = { ...groundOf({ config, logger, calls, store }), placeAnswers };
   const core = new Core({ config, logger, ground, newLimit: new ThreadLimits(limits).newLimit });
   const metrics = new Metrics();

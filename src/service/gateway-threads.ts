@@ -184,7 +184,7 @@ export class GatewayThreads {
     });
     serveDoor(calls, homeDoors.home, {
       log: this.#options.writeLog,
-      placeAnswers: () => platform.placeAnswers(),
+      placeAnswers: (serverId) => platform.placeAnswers(serverId),
       lost: (reason) => this.#lost(new Error(reason)),
     });
     serveDoor(calls, homeDoors.actors, platform.actors);

@@ -17,12 +17,9 @@ import { GithubConnections } from '../actors/git/github-connections.ts';
 import { wakePreviews } from '../actors/app/previews/wake.ts';
 import { wakeDeliveries } from '../actors/git/wake.ts';
 import { wakeRestores } from '../actors/restore/wake.ts';
-import { WorkloadWatch } from '../actors/workload/watch.ts';
 import { Causes } from '../actors/runtime/causes.ts';
-import { UsageSampler } from '../metrics/sampler.ts';
-import { trafficSamples } from '../metrics/traffic-samples.ts';
-import { TrafficWatch } from '../metrics/traffic-watch.ts';
-import { usageSamples } from '../metrics/usage-samples.ts';
+import { type TrafficSample, trafficSamples } from '../metrics/traffic-samples.ts';
+import { type MetricsSample, usageSamples } from '../metrics/usage-samples.ts';
 import { ActorRuntime } from '../actors/runtime/runtime.ts';
 import manifest from '../../package.json' with { type: 'json' };
 import { AgentAuthority } from '../agents/authority.ts';
@@ -30,22 +27,30 @@ import { IsolationWatch } from '../actors/server/isolation-watch.ts';
 import { serversActor } from '../actors/server/protocol.ts';
 import { ServerWatch } from '../actors/server/watch.ts';
 import { LiveLogs } from '../logs/live/live-logs.ts';
-import { AccessFeeds } from '../logs/live/access-feeds.ts';
-import { DriverWatch } from '../logs/live/driver-watch.ts';
-import type { Config } from '../config.ts';
+import { type Config, hostBuildEnv } from '../config.ts';
 import { registerActors } from './actors.ts';
 import { ServedAgents } from './agents.ts';
+import { AppWays } from './app-ways.ts';
 import { BackupParts } from './backup-parts.ts';
 import { dnsLooks } from './own-hosts.ts';
 import type { LocalDrivers } from './docker-runtime.ts';
 import { edgeSettings } from './edge-settings.ts';
-import { thisPlace } from './places.ts';
+import { PlaceWatches } from './place-watches.ts';
+import { localPlace } from '../places/local-place.ts';
+import type { Place } from '../places/place.ts';
+import { Places } from '../places/places.ts';
+import { remotePlace } from '../places/remote-place.ts';
+import { thisMachine } from '../places/this-machine.ts';
+import { unreachedPlace } from '../places/unreached-place.ts';
+import { preparePanelDir } from '../protocol/panel-sockets.ts';
+import { type AppTraffic, sumOfTraffic } from '../protocol/traffic.ts';
 import { type DataFolders, dataFolders } from './data-folders.ts';
 import type { Driver } from '../drivers/driver.ts';
 import { type AppsRoot, prepareAppsRoot } from '../drivers/process/apps-root.ts';
 import { reasonAgainstIsolation } from '../drivers/process/isolating.ts';
 import { createProcessDriver } from '../drivers/process/process-driver.ts';
 import { prepareToolchain } from '../drivers/process/toolchain.ts';
+import { createRemoteDriver } from '../drivers/remote/remote-driver.ts';
 import { AddressPolicy } from '../lib/address-policy.ts';
 import { systemClock } from '../lib/clock.ts';
 import { GuardedFetch } from '../lib/guarded-fetch.ts';
@@ -137,13 +142,14 @@ export class Platform {
   /** The causes of the requests under way. */
   readonly causes = new Causes();
   readonly streams: LiveLogs;
+  readonly places: Places;
+  /** That of this machine. */
   readonly driver: Driver;
   /** Who speaks for other servers. */
   readonly agentAuthority: AgentAuthority;
   /** Those that are connected. */
   readonly agents: ServedAgents;
   readonly isolation: IsolationWatch;
-  readonly traffic: TrafficWatch;
   readonly bulk: BulkPool;
   /** The way to addresses that callers name. */
   readonly fetch: GuardedFetch;
@@ -154,16 +160,17 @@ export class Platform {
   readonly folders: DataFolders;
   readonly #parts: Parts;
   readonly #writer;
-  readonly #watch: WorkloadWatch;
-  readonly #place: DriverWatch;
+  readonly #watches = new Map<Place, PlaceWatches>();
+  readonly #usage: MetricsWriter<MetricsSample>;
+  readonly #visits: MetricsWriter<TrafficSample>;
+  readonly #ways: AppWays;
   readonly #servers: ServerWatch;
-  readonly #sampler: UsageSampler;
-  readonly #accessFeeds: AccessFeeds;
   readonly #leftovers: Leftovers;
   readonly #backups: BackupParts;
   #cancelRetention: () => void = () => undefined;
   #toolsReady: Promise<unknown> | undefined;
-  #asking: Promise<boolean> | undefined;
+  readonly #asking = new Map<string, Promise<boolean>>();
+  #unfollow: () => void = () => undefined;
   #closing: Promise<void> | undefined;
 
   constructor(parts: Parts) {
@@ -203,19 +210,11 @@ export class Platform {
       extractors: config.bulkThreads,
     });
     const { actors, driver, streams } = this;
-    this.#watch = new WorkloadWatch({ driver, actors, reader: store, logger });
-    this.#place = new DriverWatch({ driver, streams, reader: store, clock });
     this.#servers = new ServerWatch({ driver, actors: this.actors.inside, clock, logger });
     const unfit = reasonAgainstIsolation();
     this.isolation = new IsolationWatch({ driver, actors: this.actors.inside, logger, unfit });
-    const samples = new MetricsWriter(usageSamples, this.folders.metrics);
-    this.#sampler = new UsageSampler({ driver, writer: samples, clock, logger });
-    this.#accessFeeds = new AccessFeeds({ driver: parts.host, streams, store });
-    this.traffic = new TrafficWatch({
-      ...{ driver: parts.host, clock, logger },
-      writer: new MetricsWriter(trafficSamples, this.folders.metrics),
-      isApp: (id) => store.get(tables.apps, id) !== undefined,
-    });
+    this.#usage = new MetricsWriter(usageSamples, this.folders.metrics);
+    this.#visits = new MetricsWriter(trafficSamples, this.folders.metrics);
     const { secrets, fetch } = this;
     const common = { config, reader: store, clock, logger, secrets, fetch };
     this.github = new GithubConnections(common);
@@ -227,24 +226,40 @@ export class Platform {
     this.dns = dnsLooks(store, config, clock);
     const prepareTools = (): Promise<void> => this.#tools();
     const { appsRoot, bulk, github, dns, folders } = this;
-    const place = thisPlace({ driver, appsRoot, bulk, prepareTools, logger });
+    const machine = thisMachine({
+      ...{ appsRoot, runs: driver.runs, extractor: bulk, prepareTools, logger },
+      buildEnv: hostBuildEnv(),
+    });
+    this.places = new Places({
+      here: localPlace(driver, machine, parts.host),
+      placeAt: (serverId) => this.#placeAt(serverId),
+      store,
+    });
+    const placeOf = (serverId: string): Place => this.places.of(serverId);
+    const dir = (): string => preparePanelDir(config.dataDir);
+    this.#ways = new AppWays({ store, placeOf, dir, logger });
     registerActors(actors, {
       ...{ config, clock, logger, driver, host: parts.host, streams, reader: store },
-      ...{ authority: this.agentAuthority, secrets, fetch, github, dns, folders, appsRoot },
+      ...{ secrets, fetch, github, dns, folders, appsRoot, authority: this.agentAuthority },
       backups: this.#backups.deps,
-      placeOf: () => place,
+      placeOf,
     });
   }
 
-  /**
-   * Whether the place that runs apps and databases answers within two seconds. Concurrent calls share a
-   * question.
-   */
-  placeAnswers(): Promise<boolean> {
-    this.#asking ??= this.driver.answers(placeAnswerMs).finally(() => {
-      this.#asking = undefined;
-    });
-    return this.#asking;
+  /** Whether a server's place answers within two seconds. Concurrent calls share a question. */
+  placeAnswers(serverId: string): Promise<boolean> {
+    const known = this.#asking.get(serverId);
+    if (known !== undefined) return known;
+    const { driver } = this.places.of(serverId);
+    const asking = driver.answers(placeAnswerMs).finally(() => this.#asking.delete(serverId));
+    this.#asking.set(serverId, asking);
+    return asking;
+  }
+
+  /** By app, what visitors asked of all edges. Never rejects. */
+  async traffic(): Promise<ReadonlyMap<string, AppTraffic>> {
+    const watches = [...this.#watches.values()];
+    return sumOfTraffic(await Promise.all(watches.map((one) => one.traffic())));
   }
 
   /** Starts alarms, watches the driver, and resumes what was under way. */
@@ -258,12 +273,10 @@ export class Platform {
     this.actors.inside.tell(serversActor.at('all'), { type: 'agents-away' });
     this.agents.start();
     this.#servers.start();
-    this.#place.start();
-    await this.driver.open();
-    await this.#watch.start();
-    await this.#sampler.start();
-    this.traffic.start();
-    await this.#accessFeeds.start();
+    await this.#watch(this.places.here).start();
+    this.places.start();
+    await this.#ways.start();
+    this.#unfollow = this.places.each((place) => this.#follow(place));
     this.isolation.start();
     void this.#leftovers.remove();
     this.actors.inside.tell(certificatesActor, { type: 'sweep' });
@@ -275,6 +288,40 @@ export class Platform {
     wakeDomains(this.actors.inside);
     this.#retain();
     logger.info({ appsRoot: this.appsRoot.appsRoot }, 'platform_started');
+  }
+
+  #watch(place: Place): PlaceWatches {
+    const { actors, streams, store } = this;
+    const watches = new PlaceWatches({
+      ...{ place, actors, streams, store, clock, logger: this.#parts.logger },
+      ...{ usage: this.#usage, visits: this.#visits },
+    });
+    this.#watches.set(place, watches);
+    return watches;
+  }
+
+  #placeAt(serverId: string): Place {
+    if (this.store.get(tables.servers, serverId)?.agent === undefined) {
+      return unreachedPlace(serverId);
+    }
+    const { logger } = this.#parts;
+    const link = this.agents.links.of(serverId);
+    // Whoever looks at the place knows itself what it is believed.
+    const driver = createRemoteDriver({ link, logger, clock, isOwn: () => true });
+    return remotePlace({ link, driver });
+  }
+
+  /** Watches another server, as long as it is known. Returns what ends that. */
+  #follow(place: Place): () => void {
+    if (place === this.places.here) return () => undefined;
+    const watches = this.#watch(place);
+    watches.start().catch((err: unknown) => {
+      this.#parts.logger.error({ err, server: place.serverId }, 'place_not_watched');
+    });
+    return () => {
+      this.#watches.delete(place);
+      watches.close();
+    };
   }
 
   /** Those that an earlier process left. Resolves when none that is made from now on is among them. */
@@ -294,20 +341,19 @@ export class Platform {
 
   async #close(): Promise<void> {
     this.#cancelRetention();
-    this.#watch.close();
+    this.#unfollow();
+    this.#ways.close();
+    for (const one of this.#watches.values()) one.close();
     this.#servers.close();
     this.isolation.close();
     this.#leftovers.close();
-    this.#place.close();
-    this.#sampler.close();
-    this.traffic.close();
-    this.#accessFeeds.close();
     await this.agents.close();
     await this.actors.close();
     await this.#backups.close();
     await this.agentAuthority.close();
     await this.#writer.close();
     await this.bulk.close();
+    await this.places.close();
     await this.driver.close();
     await this.store.close();
   }

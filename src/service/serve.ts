@@ -20,6 +20,7 @@ import { openFilesMax } from '../lib/open-files.ts';
 import { serveFirst } from '../lib/processes/go-first.ts';
 import { type LimitMemory, newLimitMemory, ThreadLimits } from '../threads/shared-limits.ts';
 import { LastResort } from './uncaught-errors.ts';
+import { localServerId } from '../places/local-place.ts';
 import { openPlatform, type Platform } from './platform.ts';
 import { Core } from './core.ts';
 import { Front } from './front.ts';
@@ -122,7 +123,7 @@ class Service {
     const metrics = new Metrics();
     metrics.register(() => this.#lastResort.families());
     metrics.register(() => platformFamilies(platform));
-    metrics.registerRemote(async () => trafficFamilies(await platform.traffic.now()));
+    metrics.registerRemote(async () => trafficFamilies(await platform.traffic()));
     const limits = config.gatewayThreads === 1 ? null : newLimitMemory();
     const shared = limits && { newLimit: new ThreadLimits(limits).newLimit };
     this.#core = new Core({ config, logger, ground: platform, ...shared });
@@ -158,7 +159,7 @@ class Service {
       instance: () =>
         instanceStatus({
           ...{ config, reader, startedAtMs, warnings },
-          placeAnswers: () => platform.placeAnswers(),
+          placeAnswers: () => platform.placeAnswers(localServerId),
         }),
       accounts: this.#home.accounts,
       queryThreads: config.queryThreads,

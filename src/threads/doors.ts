@@ -15,7 +15,7 @@ import type { StreamPlaces, ThreadStreams } from './stream-ledger.ts';
 interface Home {
   /** Takes whole lines of the log. */
   log(lines: string): void;
-  placeAnswers(): Promise<boolean>;
+  placeAnswers(serverId: string): Promise<boolean>;
   /** The thread cannot go on, for this reason. */
   lost(reason: string): void;
 }

@@ -1,6 +1,7 @@
 /** Owns a control plane's side of the link for tests, over real TLS on loopback, and agents that dial it. */
 import { connect, type TLSSocket } from 'node:tls';
 
+import type { AgentAuthority } from '../../src/agents/authority.ts';
 import { ConnectedAgents } from '../../src/agents/connected-agents.ts';
 import type { ConnectedAgentsOptions } from '../../src/agents/connected-agents.ts';
 import { AgentListener, type AgentListenerOptions } from '../../src/agents/listener.ts';
@@ -31,11 +32,13 @@ export interface AgentPortOptions {
   agents?: Partial<ConnectedAgentsOptions>;
   listener?: Partial<AgentListenerOptions>;
   logger?: Logger;
+  /** Instead of one by openssl; then `issue` and `authority` are not to be used. */
+  authority?: Pick<AgentAuthority, 'caPem' | 'controlCertificate'>;
 }
 
 export async function agentPort(options: AgentPortOptions = {}): Promise<AgentPort> {
   const authority = new CertificateAuthority();
-  const own = authority.issue([laneHosts.control, laneHosts.bulk]);
+  const own = options.authority?.controlCertificate() ?? authority.issue(Object.values(laneHosts));
   const heard: string[] = [];
   const revoked = new Set<string>();
   const { logger = noLog } = options;
@@ -50,7 +53,7 @@ export async function agentPort(options: AgentPortOptions = {}): Promise<AgentPo
   });
   const listener = new AgentListener({
     certificate: { key: own.key, chain: own.chain },
-    ca: authority.root,
+    ca: options.authority?.caPem ?? authority.root,
     welcome: (socket, isOurs) => agents.welcome(socket, isOurs),
     logger,
     ...options.listener,

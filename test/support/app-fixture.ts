@@ -215,10 +215,11 @@ export async function appFixture(fixture: FixtureOptions = {}): Promise<AppFixtu
       },
       ...fixture.machine,
     });
+    const place = localPlace(driver, machine);
     const deps: AppDeps = {
       reader: store,
       driver,
-      place: localPlace(driver, machine),
+      place,
       streams,
       clock: systemClock,
       logger,
@@ -238,9 +239,9 @@ export async function appFixture(fixture: FixtureOptions = {}): Promise<AppFixtu
       check: fixture.check ?? (() => Promise.resolve(null)),
     };
     runtime.register(appDefinition(() => deps));
-    runtime.register(edgeDefinition({ ...deps, hostOf: options.hostOf }));
+    runtime.register(edgeDefinition({ ...deps, placeOf: () => place, hostOf: options.hostOf }));
     runtime.start();
-    const watch = new WorkloadWatch({ driver, actors: runtime, reader: store, logger });
+    const watch = new WorkloadWatch({ place, actors: runtime, reader: store, logger });
     life = { runtime, watch };
     await watch.start();
   };

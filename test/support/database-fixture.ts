@@ -106,8 +106,9 @@ export class DatabaseFixture {
     const { store, driver, streams, logger } = this;
     const runtime = new ActorRuntime({ store, clock: systemClock, logger, endingMs: 200 });
     const common = { reader: store, restores: this.restores, driver, clock: systemClock, logger };
-    runtime.register(edgeDefinition({ ...common, secrets: plainSecrets, hostOf: (slug) => slug }));
     const place = localPlace(driver, testMachine(this.root));
+    const ofEdge = { placeOf: () => place, secrets: plainSecrets };
+    runtime.register(edgeDefinition({ ...common, ...ofEdge, hostOf: (slug) => slug }));
     runtime.register(
       databaseDefinition(() => ({
         ...common,
@@ -128,7 +129,7 @@ export class DatabaseFixture {
       })),
     );
     runtime.start();
-    const watch = new WorkloadWatch({ driver, actors: runtime, reader: store, logger });
+    const watch = new WorkloadWatch({ place, actors: runtime, reader: store, logger });
     this.#life = { runtime, watch };
     await watch.start();
   }

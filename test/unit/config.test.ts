@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
-import { ConfigError, hostBuildEnv, resolveConfig, variableOf } from '../../src/config.ts';
+import { ConfigError, resolveConfig, variableOf } from '../../src/config.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'gangway-config-'));
 after(() => {
@@ -129,17 +129,5 @@ describe('resolveConfig()', () => {
 describe('variableOf()', () => {
   it('turns an option into its variable', () => {
     assert.equal(variableOf('maxLogStreamsPerUser'), 'GANGWAY_MAX_LOG_STREAMS_PER_USER');
-  });
-});
-
-describe('hostBuildEnv()', () => {
-  it('keeps what builds need of the host and nothing else', () => {
-    const env = {
-      HTTPS_PROXY: 'http://proxy',
-      SECRET: 'x',
-      PATH: '/bin',
-      npm_config_registry: 'r',
-    };
-    assert.deepEqual(hostBuildEnv(env), { HTTPS_PROXY: 'http://proxy', npm_config_registry: 'r' });
   });
 });

@@ -11,11 +11,12 @@ import type {
 } from '../../store/records/records.ts';
 import { type Change, put } from '../../store/records/table.ts';
 import { tables } from '../../store/records/tables.ts';
-import { areSameRoutes, routesOf } from '../edge/app-route.ts';
+import { areSameRoutes, routesAt, routesOf } from '../edge/app-route.ts';
 import { edgeActor } from '../edge/edge-actor.ts';
 import { pause } from '../../lib/clock.ts';
 import type { LogName } from '../../logs/files/log.ts';
 import type { ActorContext } from '../runtime/actor.ts';
+import { localServerId } from '../../places/local-place.ts';
 import type { AppFiles } from '../../places/place.ts';
 import { type DepsAt, type Leaver, WorkloadCore } from '../workload/core.ts';
 import type { AppDeps } from './deps.ts';
@@ -175,19 +176,27 @@ export class AppCore extends WorkloadCore<AppRecord, AppProtocol, AppDeps> {
   route(): Promise<boolean> {
     const app = this.record;
     if (app === null) return Promise.resolve(true);
-    const routes = routesOf(app, this.deps.options.hostOf);
     this.#routed = new Promise((resolve) =>
       this.context.afterCommit(() => {
-        const message = { type: 'route', appId: app.id, routes } as const;
-        this.context.actors
-          .ask(edgeActor.at(app.serverId), message)
-          .then(resolve, (error: unknown) => {
-            this.deps.logger.warn({ app: app.id, err: error }, 'app_not_routed');
-            resolve(false);
-          });
+        // The edge of this machine leads to apps of other servers, too.
+        const edges = [...new Set([localServerId, app.serverId])];
+        void Promise.all(edges.map((serverId) => this.#routeAt(serverId, app))).then((told) =>
+          resolve(told.every((one) => one)),
+        );
       }),
     );
     return this.#routed;
+  }
+
+  async #routeAt(serverId: string, app: AppRecord): Promise<boolean> {
+    const { actors } = this.context;
+    const routes = routesAt(serverId, app, this.deps.options.hostOf);
+    try {
+      return await actors.ask(edgeActor.at(serverId), { type: 'route', appId: app.id, routes });
+    } catch (error) {
+      this.deps.logger.warn({ app: app.id, err: error }, 'app_not_routed');
+      return false;
+    }
   }
 
   /** Each workload ends at its time, when the edge has heard of its successor. */

@@ -21,6 +21,7 @@ import { appActor } from '../app/protocol.ts';
 import { domainsActor } from '../domains/protocol.ts';
 import { appsCertificateId, panelCertificateId } from '../edge/apps-certificate.ts';
 import { certificateKeyContext } from '../edge/edge-certificates.ts';
+import { allEdges } from '../edge/edges.ts';
 import { edgeActor } from '../edge/edge-actor.ts';
 import type { Actor, ActorContext, ActorDefinition } from '../runtime/actor.ts';
 import { localServerId } from '../../places/local-place.ts';
@@ -233,7 +234,7 @@ class Certificates {
       if (this.#authority.account !== undefined) return;
       const account = this.#authority.newAccount();
       await context.report(() => context.commit([insert(tables.acmeAccounts, account)]));
-      await context.actors.ask(edgeActor.at(localServerId), { type: 'sync' });
+      await this.#syncEdges();
     };
     return (this.#opening ??= open().finally(() => {
       this.#opening = null;
@@ -246,7 +247,14 @@ class Certificates {
     const domain = this.#parts.reader.get(tables.domains, id);
     const { actors } = this.#context;
     if (domain) await actors.ask(appActor.at(domain.appId), { type: 'domains' });
-    await actors.ask(edgeActor.at(localServerId), { type: 'sync' });
+    await this.#syncEdges();
+  }
+
+  /** One that is away is told when it comes back. */
+  async #syncEdges(): Promise<void> {
+    const { actors } = this.#context;
+    const edges = allEdges(this.#parts.reader);
+    await Promise.all(edges.map((edge) => actors.ask(edge, { type: 'sync' })));
   }
 
   /** The order that is left from before, or a new one; null: the domain is gone. */

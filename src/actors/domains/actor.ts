@@ -22,8 +22,7 @@ import { bad } from '../app/settings/validate.ts';
 import type { Actor, ActorContext, ActorDefinition } from '../runtime/actor.ts';
 import { certificatesActor } from '../certificates/protocol.ts';
 import { certificateKeyContext } from '../edge/edge-certificates.ts';
-import { edgeActor } from '../edge/edge-actor.ts';
-import { localServerId } from '../../places/local-place.ts';
+import { allEdges } from '../edge/edges.ts';
 import { certified, uncertified } from './certifying.ts';
 import { checkCertificate } from './own-certificate.ts';
 import { uploadedOf, withCertificate } from './uploaded-certificates.ts';
@@ -242,9 +241,10 @@ class Domains {
   /** Of certificates that domains have got, or lost. */
   #tellEdge(): void {
     try {
-      this.#context.actors.tell(edgeActor.at(localServerId), { type: 'certificates' });
+      const { actors } = this.#context;
+      for (const edge of allEdges(this.#parts.reader)) actors.tell(edge, { type: 'certificates' });
       // What no domain has any more is revoked.
-      this.#context.actors.tell(certificatesActor, { type: 'sweep' });
+      actors.tell(certificatesActor, { type: 'sweep' });
     } catch (error) {
       // The service is stopping; they are told at the next start.
       this.#parts.logger.warn({ err: error }, 'edge_not_told');

@@ -1,5 +1,7 @@
 /** Owns the routes of one app. They follow from the record alone, so they are the same after a crash. */
 import { isDeepStrictEqual } from 'node:util';
+import { localServerId } from '../../places/local-place.ts';
+import { appSocketOf } from '../../protocol/panel-sockets.ts';
 import type { EdgeRoute, Vacancy } from '../../protocol/workload.ts';
 import type { AppRecord } from '../../store/records/records.ts';
 
@@ -20,6 +22,24 @@ export function routesOf(app: AppRecord, hostOf: (slug: string) => string): Edge
     ...(redirectTo !== undefined && { redirectTo }),
   }));
   return [own, ...others];
+}
+
+/**
+ * Those that the edge of a server has of an app: of its own, and, on this machine, of others, too, by way of this
+ * service.
+ */
+export function routesAt(
+  serverId: string,
+  app: AppRecord,
+  hostOf: (slug: string) => string,
+): EdgeRoute[] {
+  if (app.serverId === serverId) return routesOf(app, hostOf);
+  if (serverId !== localServerId) return [];
+  const socket = appSocketOf(app.id);
+  return routesOf(app, hostOf).map((route) => ({
+    ...route,
+    targets: route.targets.map(() => ({ host: app.id, port: 0, socket })),
+  }));
 }
 
 export function areSameRoutes(a: readonly EdgeRoute[], b: readonly EdgeRoute[]): boolean {

@@ -10,10 +10,12 @@ import type { EdgeRoute } from '../../protocol/workload.ts';
 import { tables } from '../../store/records/tables.ts';
 import { actorKind } from '../runtime/actor.ts';
 import type { Actor, ActorContext, ActorDefinition } from '../runtime/actor.ts';
+import { localServerId } from '../../places/local-place.ts';
+import type { Place } from '../../places/place.ts';
 import type { WorkloadDeps } from '../workload/deps.ts';
 import type { SecretBox } from '../../store/secrets.ts';
-import { edgeCertificates } from './edge-certificates.ts';
-import { areSameButForWords, areSameRoutes, routesOf } from './app-route.ts';
+import { certificatesOfServer, edgeCertificates } from './edge-certificates.ts';
+import { areSameButForWords, areSameRoutes, routesAt } from './app-route.ts';
 
 export type EdgeProtocol = {
   /** Sends all routes and certificates to the edge; requested at start and when the driver connects again. */
@@ -29,19 +31,22 @@ export type EdgeProtocol = {
 /** One for each server: `edgeActor.at(serverId)`. */
 export const edgeActor = actorKind<EdgeProtocol>('edge');
 
-export interface EdgeDeps extends Pick<WorkloadDeps, 'reader' | 'driver' | 'clock' | 'logger'> {
+export interface EdgeDeps extends Pick<WorkloadDeps, 'reader' | 'clock' | 'logger'> {
+  /** Whose edge it is. */
+  placeOf: (serverId: string) => Pick<Place, 'driver'>;
   hostOf: (slug: string) => string;
   /** Where certificates are ordered; absent or null: nowhere. */
   acmeDirectory?: string | null;
   /** What a certificate is ordered for that serves the names of apps; absent or null: none is. */
   appsWildcard?: string | null;
-  /** How the edge leads to the panel; absent or null: it does not. */
+  /** How the edge of this machine leads to the panel; absent or null: it does not. */
   panelRoute?: () => EdgeRoute | null;
   secrets: Pick<SecretBox, 'open'>;
 }
 
 /** The pause before routes that the edge did not take are sent again. */
 const retryMs = 2000;
+const retryOthersMs = 30_000;
 /** After this many apps the walk over all of them lets other work run. */
 const walkStep = 200;
 /** How long a change of texts waits for others. */
@@ -73,7 +78,7 @@ async function storedRoutes(
       await new Promise(setImmediate);
       if (context.ended) break;
     }
-    const own = app.serverId === context.ref.id ? routesOf(app, deps.hostOf) : [];
+    const own = routesAt(context.ref.id, app, deps.hostOf);
     if (own.length > 0) routes.set(app.id, own);
   }
   return routes;
@@ -107,6 +112,24 @@ class Edge {
     };
   }
 
+  /** Whether it is the edge of this machine, which leads to the panel, too. */
+  get #isHere(): boolean {
+    return this.#context.ref.id === localServerId;
+  }
+
+  get #driver(): Place['driver'] {
+    return this.#deps.placeOf(this.#context.ref.id).driver;
+  }
+
+  get #panelRoute(): EdgeRoute | null {
+    return this.#isHere ? (this.#deps.panelRoute?.() ?? null) : null;
+  }
+
+  /** Another server may be away for long, and is told all when it comes back. */
+  get #retryMs(): number {
+    return this.#isHere ? retryMs : retryOthersMs;
+  }
+
   #change(appId: string, routes: EdgeRoute[]): boolean | Promise<boolean> {
     const before = this.#routes.get(appId) ?? routes.map((route) => ({ ...route, targets: [] }));
     const isSame = areSameRoutes(this.#routes.get(appId) ?? [], routes);
@@ -126,17 +149,19 @@ class Edge {
   }
 
   async #sendCertificates(): Promise<boolean> {
-    const { driver, reader, secrets, clock, logger, appsWildcard = null } = this.#deps;
-    const panelHost = this.#deps.panelRoute?.()?.host ?? null;
+    const { reader, secrets, clock, logger, appsWildcard = null } = this.#deps;
+    const panelHost = this.#panelRoute?.host ?? null;
     this.#cancelCertificates();
     try {
-      const own = { appsWildcard, panelHost };
-      await driver.setCertificates(edgeCertificates(reader, secrets, own));
+      const certificates = this.#isHere
+        ? edgeCertificates(reader, secrets, { appsWildcard, panelHost })
+        : certificatesOfServer(reader, secrets, this.#context.ref.id);
+      await this.#driver.setCertificates(certificates);
       return true;
     } catch (error) {
-      logger.warn({ err: error }, 'edge_certificates_not_set');
+      logger.warn({ err: error, server: this.#context.ref.id }, 'edge_certificates_not_set');
       this.#cancelCertificates = clock.after(
-        retryMs,
+        this.#retryMs,
         () => void this.#context.report(() => this.#sendCertificates()),
       );
       return false;
@@ -149,7 +174,7 @@ class Edge {
    */
   #allRoutes(): EdgeRoute[] {
     const { reader, acmeDirectory = null } = this.#deps;
-    const panel = this.#deps.panelRoute?.() ?? null;
+    const panel = this.#panelRoute;
     const all = [...this.#routes.values()];
     const account = acmeDirectory === null ? null : reader.get(tables.acmeAccounts, acmeDirectory);
     if (!account) return panel === null ? all.flat() : [...all.flat(), panel];
@@ -173,11 +198,12 @@ class Edge {
     this.#cancelNext?.();
     this.#cancelNext = null;
     try {
-      await this.#deps.driver.setRoutes(this.#allRoutes());
+      await this.#driver.setRoutes(this.#allRoutes());
       return true;
     } catch (error) {
-      this.#deps.logger.warn({ err: error, routes: this.#routes.size }, 'edge_routes_not_set');
-      this.#sendIn(retryMs);
+      const about = { server: this.#context.ref.id, routes: this.#routes.size };
+      this.#deps.logger.warn({ err: error, ...about }, 'edge_routes_not_set');
+      this.#sendIn(this.#retryMs);
       return false;
     }
   }

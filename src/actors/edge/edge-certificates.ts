@@ -27,19 +27,47 @@ export function edgeCertificates(
   secrets: Pick<SecretBox, 'open'>,
   { appsWildcard, panelHost }: InstanceHosts,
 ): EdgeCertificate[] {
-  const certificates: EdgeCertificate[] = [];
-  const serve = (host: string, certificateId: string): void => {
-    const certificate = reader.get(tables.certificates, certificateId);
-    if (certificate === undefined) return;
-    const { id, chain, key } = certificate;
-    const opened = secrets.open(key, certificateKeyContext(id));
-    certificates.push({ names: [host], chain, key: opened });
-  };
-  if (appsWildcard !== null) serve(appsWildcard, appsCertificateId(appsWildcard));
-  if (panelHost !== null) serve(panelHost, panelCertificateId(panelHost));
-  for (const { host, certificateId, verifiedAtMs } of reader.scan(tables.domains)) {
-    if (host === panelHost) continue;
-    if (certificateId !== null && verifiedAtMs !== null) serve(host, certificateId);
-  }
-  return certificates;
+  const own = [
+    ...(appsWildcard === null ? [] : [{ host: appsWildcard, id: appsCertificateId(appsWildcard) }]),
+    ...(panelHost === null ? [] : [{ host: panelHost, id: panelCertificateId(panelHost) }]),
+  ];
+  const domains = servedDomains(reader).filter(({ host }) => host !== panelHost);
+  return opened(reader, secrets, [...own, ...domains]);
+}
+
+/** Another server gets those of its own apps, and no other's key. */
+export function certificatesOfServer(
+  reader: Reader,
+  secrets: Pick<SecretBox, 'open'>,
+  serverId: string,
+): EdgeCertificate[] {
+  const isThere = ({ appId }: Served): boolean =>
+    appId !== undefined && reader.get(tables.apps, appId)?.serverId === serverId;
+  return opened(reader, secrets, servedDomains(reader).filter(isThere));
+}
+
+interface Served {
+  host: string;
+  /** Of the certificate. */
+  id: string;
+  appId?: string;
+}
+
+function servedDomains(reader: Reader): Served[] {
+  return [...reader.scan(tables.domains)].flatMap(({ host, appId, certificateId, verifiedAtMs }) =>
+    certificateId !== null && verifiedAtMs !== null ? [{ host, appId, id: certificateId }] : [],
+  );
+}
+
+function opened(
+  reader: Reader,
+  secrets: Pick<SecretBox, 'open'>,
+  served: readonly Served[],
+): EdgeCertificate[] {
+  return served.flatMap(({ host, id }) => {
+    const certificate = reader.get(tables.certificates, id);
+    if (certificate === undefined) return [];
+    const { chain, key } = certificate;
+    return [{ names: [host], chain, key: secrets.open(key, certificateKeyContext(id)) }];
+  });
 }

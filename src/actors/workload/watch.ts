@@ -1,7 +1,9 @@
 /**
- * Owns the way from the driver's events to the apps and databases that they concern, and waking these at
- * start. At start, and whenever the driver connects again, every app and database that is active, should
+ * Owns the way from the events of one place to the apps and databases that they concern, and waking these at
+ * start. At start, and whenever its driver connects again, every app and database there that is active, should
  * run, or is known to the driver gets the driver's view of its workloads.
+ *
+ * 1. A place tells nothing of what is at another, whatever it says. What it runs for those is ended.
  */
 import type { DriverEvent } from '../../drivers/driver.ts';
 import type { Workload } from '../../protocol/workload.ts';
@@ -12,9 +14,12 @@ import type { Actors } from '../runtime/actor.ts';
 import { appActor } from '../app/protocol.ts';
 import { databaseActor } from '../database/protocol.ts';
 import { localServerId } from '../../places/local-place.ts';
+import { serverOf } from '../../places/owners.ts';
+import type { Place } from '../../places/place.ts';
 import type { WorkloadDeps } from './deps.ts';
 
-export interface WorkloadWatchOptions extends Pick<WorkloadDeps, 'driver' | 'reader' | 'logger'> {
+export interface WorkloadWatchOptions extends Pick<WorkloadDeps, 'reader' | 'logger'> {
+  place: Pick<Place, 'serverId' | 'driver'>;
   actors: Actors;
 }
 
@@ -33,7 +38,8 @@ export class WorkloadWatch {
 
   /** Begins to watch and wakes apps; call it once the driver is open and actors are started. */
   async start(): Promise<void> {
-    const { driver, logger } = this.#options;
+    const { place, logger } = this.#options;
+    const { driver } = place;
     this.#unwatch = driver.watch((event) => this.#onEvent(event));
     let workloads: Workload[] | null = null;
     try {
@@ -54,14 +60,15 @@ export class WorkloadWatch {
       case 'state': {
         const { workload } = event;
         const { kind, owner } = workload.spec;
-        if (kind !== 'job') this.#tell(owner, { type: 'workload', workload });
+        if (kind !== 'job' && this.#isHere(owner))
+          this.#tell(owner, { type: 'workload', workload });
         return;
       }
       case 'connected':
         this.#wake(event.workloads);
         return;
       case 'disconnected':
-        this.#options.logger.warn({}, 'driver_disconnected');
+        this.#options.logger.warn({ server: this.#options.place.serverId }, 'driver_disconnected');
         return;
       case 'servers':
       // The watch of servers listens to these itself.
@@ -69,20 +76,40 @@ export class WorkloadWatch {
   }
 
   #wake(workloads: Workload[] | null): void {
-    const { reader, actors, logger } = this.#options;
+    const { reader, actors, logger, place } = this.#options;
+    const { serverId } = place;
     const byOwner = new Map<string, Workload[]>();
-    for (const id of toWake(reader)) byOwner.set(id, []);
+    for (const id of toWake(reader, serverId)) byOwner.set(id, []);
     for (const workload of workloads ?? []) {
       const { owner } = workload.spec;
+      if (!this.#isHere(owner)) {
+        this.#end(workload);
+        continue;
+      }
       byOwner.set(owner, [...(byOwner.get(owner) ?? []), workload]);
     }
-    logger.info({ apps: byOwner.size, workloads: workloads?.length ?? null }, 'apps_woken');
+    const count = workloads?.length ?? null;
+    logger.info({ server: serverId, apps: byOwner.size, workloads: count }, 'apps_woken');
     for (const [owner, own] of byOwner) {
       if (workloads === null) this.#tell(owner, { type: 'wake' });
       else this.#tell(owner, { type: 'workloads', workloads: own });
     }
     // Sent even when nothing is to run: visitors of apps that do not run get a page that says so.
-    this.#try(null, () => actors.tell(edgeActor.at(localServerId), { type: 'sync' }));
+    this.#try(null, () => actors.tell(edgeActor.at(serverId), { type: 'sync' }));
+  }
+
+  /** What nobody has any more is told to its actor, which ends it, on this machine alone: actors are there. */
+  #isHere(owner: string): boolean {
+    const { place, reader } = this.#options;
+    return (serverOf(reader, owner) ?? localServerId) === place.serverId;
+  }
+
+  #end({ spec: { id, owner } }: Workload): void {
+    const { place, logger } = this.#options;
+    logger.warn({ server: place.serverId, owner, workload: id }, 'workload_of_another_server');
+    place.driver
+      .remove(id)
+      .catch((err: unknown) => logger.warn({ workload: id, err }, 'workload_not_removed'));
   }
 
   #tell(owner: string, message: WatchMessage): void {
@@ -104,15 +131,15 @@ export class WorkloadWatch {
 }
 
 /**
- * Apps and databases that should run, or have a workload that is starting or ending, and apps with an open
- * deployment.
+ * Apps and databases of a server that should run, or have a workload that is starting or ending, and apps with an
+ * open deployment.
  */
-export function toWake(reader: Reader): string[] {
+export function toWake(reader: Reader, serverId: string): string[] {
   const all = { limit: Number.MAX_SAFE_INTEGER };
   const ids = new Set(reader.list(tables.apps, 'runs', [], all).map(({ id }) => id));
   for (const { appId } of reader.list(tables.deployments, 'open', [], all)) {
     if (reader.get(tables.apps, appId) !== undefined) ids.add(appId);
   }
   for (const { id } of reader.list(tables.databases, 'runs', [], all)) ids.add(id);
-  return [...ids].sort();
+  return [...ids].filter((id) => serverOf(reader, id) === serverId).sort();
 }

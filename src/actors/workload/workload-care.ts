@@ -8,6 +8,7 @@
  *    while.
  */
 import { pause } from '../../lib/clock.ts';
+import { ServiceError } from '../../lib/errors.ts';
 import type { LogName } from '../../logs/files/log.ts';
 import type { LogStreams } from '../../logs/live/log-streams.ts';
 import type { Workload } from '../../protocol/workload.ts';
@@ -69,7 +70,11 @@ export class WorkloadCare {
         // When the workload runs again, it is followed again.
         this.#followed.delete(workloadId);
         if (!signal.aborted) {
-          deps.logger.error({ owner, workload: workloadId, err: error }, 'log_lost');
+          const isAway = error instanceof ServiceError && error.code === 'AGENT_UNREACHABLE';
+          const told = { owner, workload: workloadId, err: error };
+          // What was written meanwhile is kept there.
+          if (isAway) deps.logger.warn(told, 'log_waits_for_server');
+          else deps.logger.error(told, 'log_lost');
         }
       } finally {
         resolve(undefined);

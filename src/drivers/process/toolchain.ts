@@ -12,7 +12,7 @@ import path from 'node:path';
 
 import type { Logger } from '../../lib/log.ts';
 import { stripped } from '../../lib/stripped-source.mjs';
-import { copyTree, makeDir, makeWhole, writeReadable } from './copied-tree.ts';
+import { copyTree, exists, makeDir, makeWhole, writeReadable } from './copied-tree.ts';
 
 export interface ToolchainOptions {
   appsRoot: string;
@@ -32,7 +32,7 @@ const npmManuals: ReadonlySet<string> = new Set(['docs', 'man']);
 
 export async function prepareToolchain(options: ToolchainOptions): Promise<Toolchain> {
   const root = path.join(options.appsRoot, 'toolchain');
-  const npmDir = path.dirname(createRequire(import.meta.url).resolve('npm/package.json'));
+  const npmDir = await npmFolder();
   const name = await versionName(npmDir);
   if (await makeWhole(path.join(root, name), (fresh) => fill(fresh, npmDir))) {
     options.logger.info({ toolchain: name }, 'toolchain_prepared');
@@ -51,12 +51,28 @@ export function toolchainPaths(appsRoot: string): Toolchain {
   };
 }
 
-async function versionName(npmDir: string): Promise<string> {
+/** Ours, or the one that came with this node; null: there is none, and apps that need it do not build. */
+async function npmFolder(): Promise<string | null> {
+  const besideNode = path.join(path.dirname(process.execPath), '..', 'lib', 'node_modules', 'npm');
+  try {
+    return path.dirname(createRequire(import.meta.url).resolve('npm/package.json'));
+  } catch {
+    // Where we are installed without packages.
+    return (await exists(path.join(besideNode, 'package.json'))) ? besideNode : null;
+  }
+}
+
+async function versionName(npmDir: string | null): Promise<string> {
+  const version = npmDir === null ? 'none' : await versionOf(npmDir);
+  const hash = createHash('sha256').update(await readStaticServer());
+  return `node-${process.versions.node}-npm-${version}-${hash.digest('hex').slice(0, 8)}`;
+}
+
+async function versionOf(npmDir: string): Promise<string> {
   const manifest = JSON.parse(await fs.readFile(path.join(npmDir, 'package.json'), 'utf8')) as {
     version: string;
   };
-  const hash = createHash('sha256').update(await readStaticServer());
-  return `node-${process.versions.node}-npm-${manifest.version}-${hash.digest('hex').slice(0, 8)}`;
+  return manifest.version;
 }
 
 /** The program that serves static releases: one file of JavaScript. */
@@ -64,7 +80,7 @@ export async function readStaticServer(): Promise<string> {
   return stripped(await fs.readFile(staticServer, 'utf8'));
 }
 
-async function fill(dir: string, npmDir: string): Promise<void> {
+async function fill(dir: string, npmDir: string | null): Promise<void> {
   const bin = path.join(dir, 'bin');
   const modules = path.join(dir, 'lib', 'node_modules');
   for (const made of [bin, path.join(dir, 'lib'), modules]) await makeDir(made);
@@ -72,13 +88,17 @@ async function fill(dir: string, npmDir: string): Promise<void> {
   // A hard link to these 120 MB where the file system allows it.
   await fs.link(process.execPath, node).catch(() => fs.copyFile(process.execPath, node));
   await fs.chmod(node, 0o755);
+  if (npmDir !== null) await addNpm(npmDir, bin, modules);
+  await writeReadable(path.join(dir, 'lib', 'static-server.mjs'), await readStaticServer());
+}
+
+async function addNpm(npmDir: string, bin: string, modules: string): Promise<void> {
   await copyTree(npmDir, path.join(modules, 'npm'), npmManuals);
   for (const name of ['npm', 'npx']) {
     const cli = path.join('..', 'lib', 'node_modules', 'npm', 'bin', `${name}-cli.js`);
     await fs.symlink(cli, path.join(bin, name));
     await fs.chmod(path.join(bin, cli), 0o755);
   }
-  await writeReadable(path.join(dir, 'lib', 'static-server.mjs'), await readStaticServer());
 }
 
 /** Points `current` at the new folder in one step; removes folders older than the one before. */

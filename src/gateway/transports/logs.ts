@@ -29,8 +29,8 @@ export interface LogRoutesOptions extends ResourceRights {
   refuseCrossSite: (exchange: Exchange) => void;
   /** Days that logs are kept, when the instance's settings name none. */
   logMaxDays: number;
-  /** Whether the server that runs the workloads answers now. */
-  placeAnswers: () => Promise<boolean>;
+  /** Whether what runs the workloads of this server answers now. */
+  placeAnswers: (serverId: string) => Promise<boolean>;
 }
 
 type Kind = AppOrDatabase['kind'];
@@ -58,7 +58,7 @@ async function open(options: LogRoutesOptions, kind: Kind, exchange: Exchange): 
   const { tail, sinceMinutes, after, timestamps, notices } = query;
   const log = logOf(reader, resource, query.container);
   // An app that is stopped, or was never deployed, has stored lines only, so no server could be away.
-  if (runs(resource) && !(await options.placeAnswers())) {
+  if (runs(resource) && !(await options.placeAnswers(serverOf(resource)))) {
     const detail = 'What runs this does not answer. Stored lines are in GraphQL: logs, searchLogs.';
     throw new ServiceError('AGENT_UNREACHABLE', detail);
   }
@@ -81,6 +81,10 @@ function logOf(reader: Reader, resource: AppOrDatabase, container: string): LogN
 }
 
 /** Whether anything of the resource runs, so that lines come from a server. */
+function serverOf(resource: AppOrDatabase): string {
+  return (resource.kind === 'app' ? resource.app : resource.database).serverId;
+}
+
 function runs(resource: AppOrDatabase): boolean {
   return resource.kind === 'app' ? appRuns(resource.app.run) : databaseRuns(resource.database.run);
 }

@@ -1,5 +1,5 @@
 /**
- * Owns which apps' access logs go into the logs of those apps: of those that want one, and of those that
+ * Owns which access logs of the apps of one server go into the logs of those apps: of those that want one, and of those that
  * wanted one since this process began, so that the last lines come.
  */
 import type { Driver } from '../../drivers/driver.ts';
@@ -10,8 +10,7 @@ import type { JournalEntry, Reader } from '../../store/reader-and-journal.ts';
 import type { LiveLogs } from './live-logs.ts';
 
 export interface AccessFeedsOptions {
-  /** That of the edge. */
-  driver: Pick<Driver, 'follow' | 'acknowledge'>;
+  place: { serverId: string; edge: Pick<Driver, 'follow' | 'acknowledge'> };
   streams: Pick<LiveLogs, 'feed'>;
   store: Pick<Reader, 'scan'> & {
     subscribe(listener: (entry: JournalEntry) => void): () => void;
@@ -56,13 +55,17 @@ export class AccessFeeds {
     for (const feed of this.#feeds.values()) feed.abort();
   }
 
-  #see({ id, edge }: Pick<AppRecord, 'id' | 'edge'>): void {
+  #see({ id, edge, serverId }: Pick<AppRecord, 'id' | 'edge' | 'serverId'>): void {
+    const { streams, place } = this.#options;
+    if (serverId !== place.serverId) {
+      this.#feeds.get(id)?.abort();
+      return;
+    }
     if (edge?.accessLog !== true || this.#feeds.has(id)) return;
-    const { streams, driver } = this.#options;
     const feed = new AbortController();
     this.#feeds.set(id, feed);
     void streams
-      .feed(`app:${id}`, driver, accessLogOf(id), feed.signal)
+      .feed(`app:${id}`, place.edge, accessLogOf(id), feed.signal)
       .finally(() => this.#feeds.delete(id));
   }
 }

@@ -1,5 +1,5 @@
 /**
- * Owns what viewers of live logs are notified while the driver is not connected to where workloads run.
+ * Owns what viewers of live logs are notified while the driver of a place is not connected to it.
  *
  * 1. Viewers of running workloads get a notice when the connection is lost, and another when it is
  *    back.
@@ -18,7 +18,7 @@ export const disconnectedMaxMs = 60_000;
 const reason = `What runs this was not reached for ${String(disconnectedMaxMs / 1000)} seconds. Stored lines are in GraphQL: logs, searchLogs.`;
 
 export interface DriverWatchOptions {
-  driver: Pick<Driver, 'watch'>;
+  place: { serverId: string; driver: Pick<Driver, 'watch'> };
   streams: Pick<LiveLogs, 'watched' | 'notice' | 'fail'>;
   reader: Pick<Reader, 'get'>;
   clock: Clock;
@@ -40,7 +40,7 @@ export class DriverWatch {
 
   /** To be called before the driver is opened, so that its first events are heard. */
   start(): void {
-    this.#unwatch = this.#options.driver.watch(({ type }) => {
+    this.#unwatch = this.#options.place.driver.watch(({ type }) => {
       if (type === 'disconnected') this.#lost();
       else if (type === 'connected') this.#found();
     });
@@ -72,7 +72,7 @@ export class DriverWatch {
   }
 
   #running(): LogName[] {
-    const { streams, reader } = this.#options;
-    return streams.watched().filter((log) => sourceRuns(reader, log));
+    const { streams, reader, place } = this.#options;
+    return streams.watched().filter((log) => sourceRuns(reader, log, place.serverId));
   }
 }

@@ -13,14 +13,14 @@ export function databaseRuns(run: Readonly<DatabaseRecord['run']>): boolean {
   return live !== null || next !== null || initJob !== null || ending.length > 0;
 }
 
-/** For the log of an app, of a service of its stack, or of a database. */
-export function sourceRuns(reader: Pick<Reader, 'get'>, log: LogName): boolean {
+/** For the log of an app, of a service of its stack, or of a database; whether it runs on this server. */
+export function sourceRuns(reader: Pick<Reader, 'get'>, log: LogName, serverId: string): boolean {
   const [kind, name = ''] = log.split(':');
   if (kind === 'db') {
     const database = reader.get(tables.databases, name);
-    return database !== undefined && databaseRuns(database.run);
+    return database?.serverId === serverId && databaseRuns(database.run);
   }
   if (kind !== 'app') return false;
   const app = reader.get(tables.apps, name.split('.')[0] ?? '');
-  return app !== undefined && appRuns(app.run);
+  return app?.serverId === serverId && appRuns(app.run);
 }

@@ -13,6 +13,7 @@ import path from 'node:path';
 import { systemClock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
 import { createFileWhole } from '../../lib/whole-file.ts';
+import type { AgentServices } from '../../protocol/agent-link.ts';
 import type { Goodbye } from '../../protocol/agent-wire.ts';
 import { bootstrapTokenHash } from '../../protocol/bootstrap-token.ts';
 import type { EdgeSettings } from '../../protocol/runner-messages.ts';
@@ -23,6 +24,7 @@ import { type Identity, readIdentity, storeIdentity } from './identity.ts';
 import { Dialer } from './link/dialer.ts';
 import { Voice } from './link/voice.ts';
 import { Renewal } from './renewal.ts';
+import { placeServices } from './place-services.ts';
 import { RunnerServices } from './runner-services.ts';
 
 export interface AgentOptions {
@@ -67,7 +69,10 @@ export async function runAgent(options: AgentOptions): Promise<void> {
   }
   const identity = await identityOf(own, options);
   if (identity === null) return; // It was told to end meanwhile.
-  const running = new RunningAgent(own, identity, options);
+  const { edge, logger } = options;
+  const runner = new RunnerServices({ dataDir, edge, logger, runnerKey: runnerKeyIn(own) });
+  const place = await placeServices({ dataDir, driver: runner.driver, logger });
+  const running = new RunningAgent(own, { identity, runner, place }, options);
   try {
     running.start();
     await running.over;
@@ -109,6 +114,12 @@ function moved(known: Identity, controlUrl: string | null): Identity {
   return { ...known, control: { ...known.control, host } };
 }
 
+interface AgentParts {
+  identity: Identity;
+  runner: RunnerServices;
+  place: AgentServices;
+}
+
 class RunningAgent {
   /** Rejects with AgentEnd when it cannot go on. */
   readonly over: Promise<void>;
@@ -119,15 +130,16 @@ class RunningAgent {
   readonly #runner: RunnerServices;
   #identity: Identity;
 
-  constructor(own: string, identity: Identity, options: AgentOptions) {
-    const { dataDir, edge, logger, version, signal } = options;
+  constructor(own: string, { identity, runner, place }: AgentParts, options: AgentOptions) {
+    const { logger, version, signal } = options;
     this.#options = options;
     this.#identity = identity;
     this.over = this.#over.promise;
     this.over.catch(() => undefined); // Whoever waits for it hears.
     signal.addEventListener('abort', () => this.#over.resolve(undefined), { once: true });
-    this.#runner = new RunnerServices({ dataDir, edge, logger, runnerKey: runnerKeyIn(own) });
-    const voice = new Voice();
+    this.#runner = runner;
+    const services = together(runner, place);
+    const voice = new Voice(() => this.#renewal.look());
     this.#renewal = new Renewal({
       ...{ identity: () => this.#identity, ask: voice.ask, clock: systemClock, logger },
       store: (fresh) => {
@@ -139,7 +151,7 @@ class RunningAgent {
     this.#dialers = (['control', 'bulk'] as const).map(
       (lane) =>
         new Dialer({
-          ...{ lane, ...identity.control, services: this.#runner, voice, logger },
+          ...{ lane, ...identity.control, services, voice, logger },
           clock: systemClock,
           answer: { version, run, host: os.hostname() },
           credentials: () => this.#identity,
@@ -174,6 +186,13 @@ class RunningAgent {
     const detail = `${sentence} What runs here goes on. ${anotherToken}`;
     this.#over.reject(new AgentEnd(detail, true));
   }
+}
+
+function together(one: AgentServices, other: AgentServices): AgentServices {
+  return {
+    calls: { ...one.calls, ...other.calls },
+    streams: { ...one.streams, ...other.streams },
+  };
 }
 
 /** What the runner encrypts the variables of workloads with on disk: this machine's alone. */

@@ -46,10 +46,9 @@ export class Renewal {
     this.#share = 2 / 3 + (options.random ?? Math.random)() / 20;
   }
 
-  /** To be told with each connection. */
+  /** To be told with each connection, and then that it can be asked. */
   connected(controlNowMs: number): void {
     this.#offsetMs = controlNowMs - this.#options.clock.now();
-    this.#look();
   }
 
   close(): void {
@@ -57,10 +56,11 @@ export class Renewal {
     this.#cancel();
   }
 
-  #look(): void {
+  /** Asks for another certificate if it is time, now and from now on. */
+  look(): void {
     this.#cancel();
     if (this.#isClosed) return;
-    this.#cancel = this.#options.clock.after(lookMs, () => this.#look());
+    this.#cancel = this.#options.clock.after(lookMs, () => this.look());
     const nowMs = this.#now();
     if (this.#isBusy || nowMs < this.#notBeforeMs || nowMs < this.#dueMs()) return;
     this.#isBusy = true;

@@ -29,10 +29,10 @@ const launchMs = 20_000;
 export class RunnerServices implements AgentServices {
   readonly calls;
   readonly streams;
-  readonly #driver: Driver;
+  readonly driver: Driver;
 
   constructor({ dataDir, edge, runnerKey, logger }: RunnerServicesOptions) {
-    this.#driver = createProcessDriver({ dataDir, edge, runnerKey, logger, without: [] });
+    this.driver = createProcessDriver({ dataDir, edge, runnerKey, logger, without: [] });
     this.calls = {
       [runnerCalls.records]: () => Promise.resolve(hasRecords(dataDir)),
       [runnerCalls.launch]: () => this.#launch(),
@@ -44,15 +44,15 @@ export class RunnerServices implements AgentServices {
 
   /** What is to run runs again, also where the control plane is away. */
   async start(): Promise<void> {
-    await this.#driver.open();
+    await this.driver.open();
   }
 
   close(): Promise<void> {
-    return this.#driver.close();
+    return this.driver.close();
   }
 
   async #launch(): Promise<null> {
-    if (await this.#driver.answers(launchMs)) return null;
+    if (await this.driver.answers(launchMs)) return null;
     throw new ServiceError('AGENT_UNREACHABLE', 'The runner of that server cannot be started.');
   }
 }

@@ -52,7 +52,7 @@ describe('Consoles', () => {
       return terminal;
     };
     consoles = new Consoles({
-      driver: { openTerminal, attach: openTerminal },
+      driverOf: () => ({ openTerminal, attach: openTerminal }),
       programs: { program: () => Promise.resolve({ workloadId: 'w-1', command: [], env: {} }) },
       teamOf: ({ id }) => (id === target.id ? 'team_1' : 'team_2'),
       standing: ({ sessionId }) => (signedOut.has(sessionId) ? 'refused' : standing),

@@ -38,6 +38,7 @@ class FakePlace {
         return Promise.resolve(new Map(known));
       },
     },
+    isHere: (owner) => owner !== 'app_elsewhere',
     writer: {
       write: (owner, sample) => this.written.push([owner, sample]),
       rest: (owner) => this.rested.push(owner),
@@ -93,6 +94,15 @@ const over = (id: string, owner: string): Workload => ({
 });
 
 describe('UsageSampler', () => {
+  it('believes no driver about what runs elsewhere', async () => {
+    const place = new FakePlace();
+    place.listed = [running('app-1', 'app_elsewhere', 0)];
+    await place.sampler.start();
+    place.tell({ type: 'state', workload: running('app-2', 'app_elsewhere', 0) });
+    await place.tick();
+    assert.deepEqual(place.asked, []);
+  });
+
   it('looks on the marks of the clock, and asks nobody while nothing runs', async () => {
     const place = new FakePlace();
     await place.sampler.start();

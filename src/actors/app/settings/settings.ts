@@ -6,7 +6,6 @@ import { type Change, insert } from '../../../store/records/table.ts';
 import { tables } from '../../../store/records/tables.ts';
 import { WorkFailed } from '../../workload/work-failed.ts';
 import type { AppCore } from '../core.ts';
-import { localServerId } from '../../../places/local-place.ts';
 import { edgeSettingsOf } from '../../../protocol/app-edge-settings.ts';
 import { newHookToken } from '../deploying/hook-token.ts';
 import { type AppPatch, type Handlers, type NewApp } from '../protocol.ts';
@@ -21,7 +20,8 @@ import {
   checkGitRemote,
   checkImage,
   checkName,
-  checkPlace,
+  checkFolder,
+  checkServer,
   checkPreviewBranches,
   checkResources,
   checkSourceFields,
@@ -48,9 +48,9 @@ export function settingsHandlers(core: AppCore, changed: () => void) {
 
 async function create(core: AppCore, input: NewApp): Promise<AppRecord> {
   if (core.record !== null) throw new ServiceError('CONFLICT', 'This app exists.');
+  const base = newRecord(core, input);
   const { deps } = core;
   const nowMs = deps.clock.now();
-  const base = newRecord(core, input);
   const env = checkEntries(input.env).map((entry) =>
     toRecord(deps.secrets, core.id, newId('env', nowMs), entry, nowMs),
   );
@@ -90,7 +90,9 @@ export async function insertApp(
 export function newRecord(core: AppCore, input: NewApp): AppRecord {
   const nowMs = core.deps.clock.now();
   const name = checkName(input.name);
-  checkPlace(core.deps.reader, input);
+  checkFolder(core.deps.reader, input);
+  const serverId = checkServer(core.deps.reader, input.serverId);
+  core.goTo(serverId);
   const source = checkSource(input);
   if (source.git !== null) checkGitRemote(core.deps, input.teamId, source.git);
   // A source that no deployment could run is refused.
@@ -104,7 +106,7 @@ export function newRecord(core: AppCore, input: NewApp): AppRecord {
     source: input.source,
     status: 'idle',
     folderId: input.folderId,
-    serverId: localServerId,
+    serverId,
     upload: null,
     ...source,
     build: checkBuild(emptyBuild, input.build),
@@ -127,9 +129,9 @@ export function newRecord(core: AppCore, input: NewApp): AppRecord {
 
 function checkPatch(core: AppCore, app: AppRecord, patch: AppPatch): Partial<AppRecord> {
   checkSourceFields(app.source, patch, false);
-  const { teamId, serverId } = app;
+  const { teamId } = app;
   const { folderId } = patch;
-  if (folderId !== undefined) checkPlace(core.deps.reader, { teamId, folderId, serverId });
+  if (folderId !== undefined) checkFolder(core.deps.reader, { teamId, folderId });
   const git = patch.git && checkGit(patch.git);
   if (git) checkGitRemote(core.deps, teamId, git);
   return {

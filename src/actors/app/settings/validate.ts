@@ -36,14 +36,20 @@ export function checkName(name: string): string {
   return trimmed;
 }
 
-/** Checks the place of an app or a database: its server, and its folder, which must be one of the team. */
-export function checkPlace(
+/** The server of a new app or database; null: this machine. */
+export function checkServer(reader: Reader, serverId: string | null): string {
+  if (serverId === null || serverId === localServerId) return localServerId;
+  const server = reader.get(tables.servers, serverId);
+  if (server?.agent === undefined) throw bad('serverId names no server of this instance.');
+  if (!server.draining) return serverId;
+  throw new ServiceError('CONFLICT', 'This server is draining: nothing new is put on it.');
+}
+
+/** Its folder must be one of the team. */
+export function checkFolder(
   reader: Reader,
-  { teamId, folderId, serverId }: Pick<NewApp, 'teamId' | 'folderId' | 'serverId'>,
+  { teamId, folderId }: Pick<NewApp, 'teamId' | 'folderId'>,
 ): void {
-  if (serverId !== null && serverId !== localServerId) {
-    throw bad('serverId names no server of this instance.');
-  }
   if (folderId !== null && reader.get(tables.folders, folderId)?.teamId !== teamId) {
     throw bad('folderId names no folder of the team.');
   }

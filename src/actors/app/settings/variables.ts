@@ -137,10 +137,11 @@ export type VariableParts = Pick<AppDeps, 'reader' | 'secrets' | 'driver'>;
  */
 export function openVariables(
   parts: VariableParts,
-  app: Owner & Readonly<Pick<AppRecord, 'teamId'>>,
+  app: Owner & Readonly<Pick<AppRecord, 'teamId' | 'serverId'>>,
 ): Record<string, string> {
   const { reader, secrets, driver } = parts;
-  const options = { reader, secrets, teamId: app.teamId, inContainers: driver.runs === 'image' };
+  const { teamId, serverId } = app;
+  const options = { reader, secrets, teamId, serverId, inContainers: driver.runs === 'image' };
   const values = storedValues(parts, app);
   return Object.fromEntries(values.map(([key, value]) => [key, resolved(key, value, options)]));
 }

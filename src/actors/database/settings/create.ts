@@ -4,11 +4,11 @@
  */
 import { ServiceError } from '../../../lib/errors.ts';
 import type { DatabaseRecord } from '../../../store/records/records.ts';
-import { localServerId } from '../../../places/local-place.ts';
 import {
   bad,
   checkName,
-  checkPlace,
+  checkFolder,
+  checkServer,
   checkResources,
   emptyResources,
 } from '../../app/settings/validate.ts';
@@ -31,7 +31,9 @@ async function newRecord(core: DatabaseCore, input: NewDatabase): Promise<Databa
   const { secrets } = deps;
   const engine = deps.engines[input.engine];
   const nowMs = deps.clock.now();
-  checkPlace(deps.reader, input);
+  checkFolder(deps.reader, input);
+  const serverId = checkServer(deps.reader, input.serverId);
+  core.goTo(serverId);
   const password = checkedPassword(input.password) ?? newPassword();
   const record: DatabaseRecord = {
     id,
@@ -42,7 +44,7 @@ async function newRecord(core: DatabaseCore, input: NewDatabase): Promise<Databa
     status: 'provisioning',
     error: null,
     folderId: input.folderId,
-    serverId: localServerId,
+    serverId,
     resources: checkResources(emptyResources, input.resources),
     databaseName: checkedName(engine, 'databaseName', input.databaseName),
     username: checkedName(engine, 'username', input.username),

@@ -66,6 +66,8 @@ export interface ResolveOptions {
   reader: Reader;
   secrets: SecretBox;
   teamId: string;
+  /** Where the value is needed: a database is reached by its address on its own server alone. */
+  serverId: string;
   /** Whether the value is for a container, where loopback is the container's own. */
   inContainers: boolean;
 }
@@ -133,6 +135,7 @@ function valueOf(key: string, id: string, part: ReferencePart, options: ResolveO
     new ServiceError('NOT_RUNNING', `The variable ${key} refers to the database ${id}, ${why}.`);
   if (record?.teamId !== options.teamId) throw refuse('which does not exist');
   if (record.deletedAtMs !== null) throw refuse('which is deleted');
+  if (record.serverId !== options.serverId) throw refuse('which is on another server than the app');
   const { status } = record;
   const now = status === 'error' ? 'in error' : status;
   if (status !== 'running') throw refuse(`which does not run: it is ${now}`);

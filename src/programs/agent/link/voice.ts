@@ -18,9 +18,15 @@ interface Question {
 const unsentMax = 256 * 1024;
 
 export class Voice {
+  readonly #onHeard: () => void;
   readonly #questions = new Map<number, Question>();
   #stream: Duplex | null = null;
   #lastNumber = 0;
+
+  /** `onHeard`: from then on there is somebody to ask. */
+  constructor(onHeard: () => void = () => undefined) {
+    this.#onHeard = onHeard;
+  }
 
   /** From now on, instead of what was there. */
   speakBy(stream: Duplex): void {
@@ -41,6 +47,7 @@ export class Voice {
       this.#stream = null;
       this.#fail();
     });
+    this.#onHeard();
   }
 
   readonly tell = (name: string, message: unknown): void => {

@@ -41,7 +41,9 @@ it(title, { skip: needs('openssl') }, async (t) => {
       },
     }),
   );
-  runtime.register(edgeDefinition({ reader, driver, clock, logger, secrets, hostOf }));
+  runtime.register(
+    edgeDefinition({ reader, placeOf: () => ({ driver }), clock, logger, secrets, hostOf }),
+  );
   runtime.start();
   t.after(() => runtime.close());
   reader.write([put(tables.apps, appRecord('app_one', 'team_a'))]);

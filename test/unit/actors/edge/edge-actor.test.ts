@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { edgeActor, edgeDefinition } from '../../../../src/actors/edge/edge-actor.ts';
+import { localServerId } from '../../../../src/places/local-place.ts';
 import { ActorRuntime } from '../../../../src/actors/runtime/runtime.ts';
 import type { EdgeRoute, Vacancy } from '../../../../src/protocol/workload.ts';
 import type { AcmeAccountRecord, AppRecord } from '../../../../src/store/records/records.ts';
@@ -22,12 +23,13 @@ class UnwillingDriver extends ScriptedDriver {
 
 function setUp(apps: Partial<AppRecord>[], driver = new ScriptedDriver()) {
   const store = new MemoryStore();
+  const elsewhere = new ScriptedDriver();
   const clock = new ManualClock();
   const logger = recordingLogger();
   const base = {
     name: 'Shop',
     deletedAtMs: null,
-    serverId: 'srv',
+    serverId: localServerId,
     uid: 0,
     liveDeploymentId: null,
     status: 'idle',
@@ -39,12 +41,13 @@ function setUp(apps: Partial<AppRecord>[], driver = new ScriptedDriver()) {
   runtime.register(
     edgeDefinition({
       acmeDirectory: 'https://ca.test',
-      ...{ reader: store, driver, clock, logger, secrets: plainSecrets },
+      ...{ reader: store, clock, logger, secrets: plainSecrets },
+      placeOf: (serverId) => ({ driver: serverId === localServerId ? driver : elsewhere }),
       hostOf: (slug) => `${slug}.test`,
       panelRoute: () => panel.route,
     }),
   );
-  return { store, driver, clock, runtime, panel, edge: edgeActor.at('srv') };
+  return { store, driver, elsewhere, clock, runtime, panel, edge: edgeActor.at(localServerId) };
 }
 
 const live = {
@@ -53,6 +56,20 @@ const live = {
 } as unknown as Partial<AppRecord>;
 
 describe('the edge actor', () => {
+  it('tells the edge of another server what is there, and nothing of the panel', async () => {
+    const { elsewhere, driver, runtime, panel } = setUp([
+      { id: 'a', slug: 'a', ...live },
+      { id: 'b', slug: 'b', serverId: 'srv_other', ...live },
+    ]);
+    panel.route = { host: 'panel.test', targets: [] };
+    await runtime.ask(edgeActor.at('srv_other'), { type: 'sync' });
+    assert.deepEqual(
+      elsewhere.routes.map(({ host }) => host),
+      ['b.test'],
+    );
+    assert.deepEqual(driver.routes, []);
+  });
+
   it('builds the routes from the store, and changes one at a word of its app', async () => {
     const { driver, runtime, edge } = setUp([
       { id: 'a', slug: 'a', ...live },

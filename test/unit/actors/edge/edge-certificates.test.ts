@@ -7,9 +7,14 @@ import {
 } from '../../../../src/actors/edge/apps-certificate.ts';
 import {
   certificateKeyContext,
+  certificatesOfServer,
   edgeCertificates,
 } from '../../../../src/actors/edge/edge-certificates.ts';
-import type { CertificateRecord, DomainRecord } from '../../../../src/store/records/records.ts';
+import type {
+  AppRecord,
+  CertificateRecord,
+  DomainRecord,
+} from '../../../../src/store/records/records.ts';
 import { put } from '../../../../src/store/records/table.ts';
 import { tables } from '../../../../src/store/records/tables.ts';
 import { MemoryStore } from '../../../support/memory-store.ts';
@@ -83,4 +88,23 @@ it('serves the host of the panel with its own certificate, and with that of no d
     served.map(({ names, chain }) => [names, chain]),
     [[['panel.example'], `chain ${id}`]],
   );
+});
+
+it('gives another server the keys of its own apps alone', () => {
+  const store = new MemoryStore();
+  const domain = (host: string, appId: string, certificateId: string) =>
+    put(tables.domains, {
+      ...{ id: `dom_${host}`, appId, host, verifiedAtMs: 1, certificateId },
+    } as DomainRecord);
+  store.write([
+    put(tables.certificates, certificate('crt_one')),
+    put(tables.certificates, certificate('crt_two')),
+    put(tables.apps, { id: 'app_a', slug: 'a', serverId: 'srv_other' } as AppRecord),
+    put(tables.apps, { id: 'app_b', slug: 'b', serverId: 'srv_local' } as AppRecord),
+    domain('a.example', 'app_a', 'crt_one'),
+    domain('b.example', 'app_b', 'crt_two'),
+    domain('c.example', 'app_gone', 'crt_two'),
+  ]);
+  const names = certificatesOfServer(store, { open }, 'srv_other').flatMap(({ names }) => names);
+  assert.deepEqual(names, ['a.example']);
 });

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { toWake } from '../../../../src/actors/workload/watch.ts';
+import { toWake, WorkloadWatch } from '../../../../src/actors/workload/watch.ts';
 import type {
   AppRecord,
   DeploymentRecord,
@@ -15,6 +15,11 @@ import { put } from '../../../../src/store/records/table.ts';
 import { tables } from '../../../../src/store/records/tables.ts';
 import { appRecord, deploymentRecord } from '../../../support/graphql-fixture.ts';
 import { noLog } from '../../../support/runner.ts';
+import { localServerId } from '../../../../src/places/local-place.ts';
+import type { Actors } from '../../../../src/actors/runtime/actor.ts';
+import { MemoryStore } from '../../../support/memory-store.ts';
+import { ScriptedDriver } from '../../../support/scripted-driver.ts';
+import { specOf } from '../../../support/driver-specs.ts';
 
 const instance: Instance = {
   deploymentId: 'dpl_1',
@@ -60,10 +65,16 @@ describe('toWake()', () => {
         app('app_failed', {}),
         deployment('app_failed', 'failed'),
         app('app_quiet', {}),
+        app('app_elsewhere', { desired: 'running', serverId: 'srv_other' }),
         deployment('app_gone', 'queued'),
       ],
     });
-    assert.deepEqual(toWake(store), ['app_ends', 'app_runs', 'app_starts', 'app_waits']);
+    assert.deepEqual(toWake(store, 'srv_local'), [
+      'app_ends',
+      'app_runs',
+      'app_starts',
+      'app_waits',
+    ]);
   });
 
   it('names as many as there are', async () => {
@@ -71,6 +82,47 @@ describe('toWake()', () => {
       put(tables.apps, appRecord(`app_${i}`, 'team_a', { desired: 'running', run: idle })),
     );
     await store.commit({ actor: 'app:test', epoch: store.nextEpoch('app:test'), changes });
-    assert.equal(toWake(store).length, 1_504);
+    assert.equal(toWake(store, 'srv_local').length, 1_504);
+  });
+});
+
+describe('WorkloadWatch', () => {
+  const stored = (id: string, serverId: string) =>
+    put(tables.apps, { ...appRecord(id, 'team_a', { run: idle }), serverId });
+
+  async function watched(serverId: string) {
+    const store = new MemoryStore();
+    store.write([stored('app_here', serverId), stored('app_there', 'srv_there')]);
+    const driver = new ScriptedDriver();
+    const told: string[] = [];
+    const tell: Actors['tell'] = (to, message) => void told.push(`${to.id} ${message.type}`);
+    const actors = { tell } as unknown as Actors;
+    for (const owner of ['app_here', 'app_there', 'app_gone']) {
+      await driver.start(specOf({ id: `${owner}-1`, owner, kind: 'service', command: [] }));
+    }
+    const watch = new WorkloadWatch({
+      ...{ place: { serverId, driver }, actors, reader: store, logger: noLog },
+    });
+    await watch.start();
+    watch.close();
+    return { driver, told };
+  }
+
+  it('lets no server tell of what is at another, and ends what it runs of that', async () => {
+    const { driver, told } = await watched('srv_other');
+    assert.deepEqual(told.sort(), ['app_here workloads', 'srv_other sync']);
+    assert.deepEqual(
+      (await driver.list()).map(({ spec }) => spec.id),
+      ['app_here-1'],
+    );
+  });
+
+  it('leaves to its actor what this machine runs of nobody', async () => {
+    const { told } = await watched(localServerId);
+    assert.deepEqual(told.sort(), [
+      'app_gone workloads',
+      'app_here workloads',
+      `${localServerId} sync`,
+    ]);
   });
 });

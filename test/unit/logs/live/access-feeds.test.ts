@@ -8,7 +8,7 @@ import type { AppRecord } from '../../../../src/store/records/records.ts';
 import { settle } from '../../../support/manual-clock.ts';
 
 const appOf = (id: string, accessLog: boolean): AppRecord =>
-  ({ id, edge: { ...defaultEdgeSettings, accessLog } }) as AppRecord;
+  ({ id, serverId: 'srv_here', edge: { ...defaultEdgeSettings, accessLog } }) as AppRecord;
 
 describe('AccessFeeds', () => {
   let stored: AppRecord[];
@@ -19,7 +19,10 @@ describe('AccessFeeds', () => {
     stored = [appOf('app_with', true), appOf('app_without', false), { id: 'app_old' } as AppRecord];
     fed = [];
     feeds = new AccessFeeds({
-      driver: { follow: () => Promise.resolve(), acknowledge: () => undefined },
+      place: {
+        serverId: 'srv_here',
+        edge: { follow: () => Promise.resolve(), acknowledge: () => undefined },
+      },
       streams: {
         feed: (log, _driver, id, signal) => {
           const one = `${log} ${id}`;
@@ -56,6 +59,13 @@ describe('AccessFeeds', () => {
     change(appOf('app_without', true));
     change(appOf('app_without', false));
     assert.deepEqual(fed, ['app:app_with access:app_with', 'app:app_without access:app_without']);
+  });
+
+  it('ends with the move of the app to another server, where it is not followed', async () => {
+    change({ ...appOf('app_with', true), serverId: 'srv_other' });
+    change({ ...appOf('app_there', true), serverId: 'srv_other' });
+    await settle();
+    assert.deepEqual(fed, []);
   });
 
   it('ends with the app, and with all', async () => {

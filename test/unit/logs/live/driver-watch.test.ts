@@ -17,6 +17,7 @@ const logs = {
   idle: 'app:app_idle',
   idleDatabase: 'db:db_idle',
   unknown: 'app:app_gone',
+  elsewhere: 'app:app_away',
 } satisfies Record<string, LogName>;
 type Name = keyof typeof logs;
 const names = Object.keys(logs) as Name[];
@@ -34,13 +35,14 @@ function make(mirrored: boolean) {
   const clock = new ManualClock();
   const runs = new Map<string, object>([
     ['app_runs', { ...atRest, live: {} }],
+    ['app_away', { ...atRest, live: {} }],
     ['db_runs', { ...atRest, initJob: {} }],
     ['app_idle', atRest],
     ['db_idle', atRest],
   ]);
   const get = (_table: unknown, id: string) => {
     const run = runs.get(id);
-    return run && { run };
+    return run && { run, serverId: id === 'app_away' ? 'srv_other' : 'srv_here' };
   };
   let hear: (event: DriverEvent) => void = () => undefined;
   const driver = {
@@ -52,7 +54,8 @@ function make(mirrored: boolean) {
     },
   };
   const { streams } = bench;
-  watch = new DriverWatch({ driver, streams, clock, reader: { get } as unknown as Reader });
+  const place = { serverId: 'srv_here', driver };
+  watch = new DriverWatch({ place, streams, clock, reader: { get } as unknown as Reader });
   watch.start();
   for (const name of names) bench.streams.write(logs[name], 'before\n');
   const open = (name: Name): MemorySink => bench.open({ log: logs[name], notices: true }).sink;

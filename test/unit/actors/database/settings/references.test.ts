@@ -47,13 +47,24 @@ describe('references to databases', () => {
     }
   });
 
+  it('are no use on another server than that of the database', async () => {
+    const reader = await storeWith({ status: 'running', serverId: 'srv_other' });
+    const place = { serverId: 'srv_local', inContainers: false };
+    const options = { reader, secrets: plainSecrets, teamId, ...place };
+    assert.throws(() => resolved('URL', `\${database.db_1.host}`, options), {
+      code: 'NOT_RUNNING',
+      message: /URL refers to the database db_1, which is on another server than the app\./,
+    });
+  });
+
   it('are waited for, whatever stands in values that are older than the rules', async () => {
     const reader = await storeWith({ status: 'provisioning' });
     const old = `\${database. ${secret}`;
     const pending = (value: string): string[] => pendingIn([value], { reader, teamId }).starting;
     assert.deepEqual([...pending(old), ...pending(`\${database.what}`)], []);
     assert.deepEqual(pending(`\${database.db_1.url} ${old}`), ['db_1']);
-    const options = { reader, secrets: plainSecrets, teamId, inContainers: false };
+    const place = { serverId: 'srv_local', inContainers: false };
+    const options = { reader, secrets: plainSecrets, teamId, ...place };
     assert.equal(resolved('OLD', old, options), old);
   });
 

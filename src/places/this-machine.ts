@@ -1,22 +1,22 @@
-/** Owns how this machine becomes a place, and which place a server is. */
+/** Owns what this machine is to those who run apps on it: its tools, its uids and its folders. */
 import { readFileSync } from 'node:fs';
-import type { BulkPool } from '../archives/receiving/bulk-pool.ts';
-import { hostBuildEnv } from '../config.ts';
-import type { Driver } from '../drivers/driver.ts';
 import type { AppsRoot } from '../drivers/process/apps-root.ts';
 import { HostPrograms } from '../drivers/process/host-tools.ts';
 import { toolchainPaths } from '../drivers/process/toolchain.ts';
 import type { Logger } from '../lib/log.ts';
 import { appUids, databaseUids } from '../lib/processes/program-uids.ts';
-import { localMachine, localPlace } from '../places/local-place.ts';
-import type { Place } from '../places/place.ts';
+import type { Extractor } from './app-folders.ts';
+import { localMachine } from './local-place.ts';
+import type { Machine } from './place.ts';
 
-export interface LocalPlaceParts {
-  driver: Driver;
+export interface ThisMachineOptions {
   appsRoot: AppsRoot;
-  bulk: Pick<BulkPool, 'extract'>;
+  /** In containers the image decides about uids. */
+  runs: 'host' | 'image';
+  extractor: Extractor;
   /** Prepares the tools that programs of the machine need. */
-  prepareTools: () => Promise<void>;
+  prepareTools: () => Promise<unknown>;
+  buildEnv: Machine['buildEnv'];
   logger: Logger;
 }
 
@@ -26,24 +26,23 @@ const programFolders = [
   '/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin',
 ];
 
-export function thisPlace(parts: LocalPlaceParts): Place {
-  const { driver, bulk, prepareTools, logger } = parts;
-  const { appsRoot, perAppUid } = parts.appsRoot;
+export function thisMachine(options: ThisMachineOptions): Machine {
+  const { runs, extractor, prepareTools, buildEnv, logger } = options;
+  const { appsRoot, perAppUid } = options.appsRoot;
   const toolchain = toolchainPaths(appsRoot);
   /** The node program that every uid may run. */
   const node = async (): Promise<string> => {
     await prepareTools();
     return toolchain.node;
   };
-  // In containers the image decides about uids.
-  const hasOwnUids = perAppUid && driver.runs === 'host';
-  const machine = localMachine({
-    appsRoot,
+  const hasOwnUids = perAppUid && runs === 'host';
+  return localMachine({
+    ...{ appsRoot, buildEnv },
     // Every release is extracted before anything of it runs, so the tools are prepared here.
     extractor: {
-      extract: async (archive, format, into, options) => {
+      extract: async (archive, format, into, how) => {
         await prepareTools();
-        return await bulk.extract(archive, format, into, options);
+        return await extractor.extract(archive, format, into, how);
       },
     },
     uids: hasOwnUids ? { app: appUids, database: databaseUids } : null,
@@ -54,10 +53,8 @@ export function thisPlace(parts: LocalPlaceParts): Place {
       staticServer: toolchain.staticServer,
       nodeVersion: process.versions.node,
     },
-    buildEnv: hostBuildEnv(),
     tools: new HostPrograms({ appsRoot, path: programFolders, node, logger }),
   });
-  return localPlace(driver, machine);
 }
 
 /** The uid of `nobody`, which most machines have; null where this one has none. */

@@ -1,0 +1,189 @@
+/** Owns the files of apps and databases on another server: their paths here, and what is done to them there. */
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import type { Duplex } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { Extracted } from '../archives/receiving/bulk-pool.ts';
+import type { AgentLink } from '../protocol/agent-link.ts';
+import {
+  type AppFilesRequest,
+  type DatabaseFilesRequest,
+  placeCalls,
+  placeStreams,
+  type SourceLook,
+  streamMark,
+  type UnpackHead,
+} from '../protocol/agent-place.ts';
+import { ServiceError } from '../lib/errors.ts';
+import { foreignError } from '../protocol/foreign-error.ts';
+import { FrameDecoder } from '../protocol/message-frames.ts';
+import { decodePlain } from '../protocol/plain-cbor.ts';
+import { AppPaths, DatabasePaths } from './owned-folders.ts';
+import type {
+  AppFiles,
+  DatabaseFiles,
+  FilesOwner,
+  ReleaseSource,
+  SourceArchive,
+  UnpackOptions,
+} from './place.ts';
+import { numberIn, recordIn } from './plain-values.ts';
+import { firstByte, restOf } from './streamed.ts';
+
+/** A tree of many files is removed, or handed over, in so long. */
+const treeMs = 10 * 60_000;
+const readMaxBytes = 1024 * 1024;
+const answerMaxBytes = 64 * 1024;
+const countMax = Number.MAX_SAFE_INTEGER;
+
+type Without<T, K extends string> = T extends unknown ? Omit<T, K> : never;
+
+export class RemoteAppFiles extends AppPaths implements AppFiles {
+  readonly #link: AgentLink;
+  readonly #owner: FilesOwner;
+
+  constructor(link: AgentLink, appsRoot: string, { id, uid }: FilesOwner) {
+    super(appsRoot, id);
+    this.#link = link;
+    this.#owner = { id, uid };
+  }
+
+  source(release: string): ReleaseSource {
+    const link = this.#link;
+    const owner = this.#owner;
+    const look = async (kind: SourceLook['kind'], path: readonly string[]): Promise<boolean> =>
+      (await link.call(placeCalls.source, { owner, release, kind, path })) === true;
+    return {
+      hasFile: (...path) => look('file', path),
+      hasFolder: (...path) => look('folder', path),
+      text: (...path) => textAt(link, { owner, release, kind: 'file', path }),
+    };
+  }
+
+  async ensure(): Promise<void> {
+    await this.#do({ op: 'ensure' });
+  }
+
+  async unpack(
+    release: string,
+    { path, format, keepsSoleFolder }: SourceArchive,
+    { isOurs = false, signal }: UnpackOptions,
+  ): Promise<Extracted> {
+    const { size: sizeBytes } = await stat(path);
+    const how = { format, sizeBytes, keepsSoleFolder, isOurs };
+    const head: UnpackHead = { owner: this.#owner, release, ...how };
+    const stream = await this.#link.stream(placeStreams.unpack, head, 'bulk', signal);
+    try {
+      const [told] = await Promise.all([answerOf(stream), sent(path, stream, signal)]);
+      return extractedIn(told);
+    } finally {
+      stream.destroy();
+    }
+  }
+
+  async emptyRelease(release: string): Promise<string> {
+    await this.#do({ op: 'empty', release });
+    return this.release(release);
+  }
+
+  async removeRelease(release: string): Promise<void> {
+    await this.#do({ op: 'drop', release });
+  }
+
+  async keepReleases(names: ReadonlySet<string>): Promise<void> {
+    await this.#do({ op: 'keep', releases: [...names] });
+  }
+
+  async remove(): Promise<void> {
+    await this.#do({ op: 'remove' });
+  }
+
+  async #do(request: Without<AppFilesRequest, 'owner'>): Promise<void> {
+    const message = { owner: this.#owner, ...request };
+    await this.#link.call(placeCalls.app, message, { timeoutMs: treeMs });
+  }
+}
+
+export class RemoteDatabaseFiles extends DatabasePaths implements DatabaseFiles {
+  readonly #link: AgentLink;
+  readonly #owner: FilesOwner;
+
+  constructor(link: AgentLink, appsRoot: string, { id, uid }: FilesOwner) {
+    super(appsRoot, id);
+    this.#link = link;
+    this.#owner = { id, uid };
+  }
+
+  async makeAnew(): Promise<void> {
+    await this.#do({ op: 'makeAnew' });
+  }
+
+  async ensure(): Promise<void> {
+    await this.#do({ op: 'ensure' });
+  }
+
+  async write(name: string, text: string): Promise<string> {
+    await this.#do({ op: 'write', name, text });
+    return this.confFile(name);
+  }
+
+  async writeData(name: string, text: string): Promise<void> {
+    await this.#do({ op: 'writeData', name, text });
+  }
+
+  async lend(uid: number | null): Promise<void> {
+    await this.#do({ op: 'lend', uid });
+  }
+
+  async handOver(): Promise<void> {
+    await this.#do({ op: 'handOver' });
+  }
+
+  async remove(): Promise<void> {
+    await this.#do({ op: 'remove' });
+  }
+
+  async #do(request: Without<DatabaseFilesRequest, 'owner'>): Promise<void> {
+    const message = { owner: this.#owner, ...request };
+    await this.#link.call(placeCalls.database, message, { timeoutMs: treeMs });
+  }
+}
+
+async function textAt(link: AgentLink, look: SourceLook): Promise<string | null> {
+  const stream = await link.stream(placeStreams.text, look, 'bulk');
+  try {
+    const mark = await firstByte(stream);
+    if (mark === streamMark.not) return null;
+    if (mark === streamMark.there) return (await restOf(stream, readMaxBytes)).toString();
+    throw new ServiceError('AGENT_UNREACHABLE', 'The server was lost while a file was read.');
+  } finally {
+    stream.destroy();
+  }
+}
+
+/** The other side may answer, and end, before it has taken all: then its answer says why. */
+async function sent(path: string, stream: Duplex, signal: AbortSignal): Promise<void> {
+  await pipeline(createReadStream(path), stream, { signal, end: true }).catch((error: unknown) => {
+    signal.throwIfAborted();
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== 'ERR_STREAM_PREMATURE_CLOSE' && code !== 'ERR_STREAM_DESTROYED') throw error;
+  });
+}
+
+async function answerOf(stream: Duplex): Promise<unknown> {
+  const frames = new FrameDecoder({ maxBytes: answerMaxBytes, decode: decodePlain });
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    const [answer] = frames.push(chunk);
+    if (answer !== undefined) return answer;
+  }
+  throw new ServiceError('AGENT_UNREACHABLE', 'The server was lost while it unpacked an archive.');
+}
+
+function extractedIn(told: unknown): Extracted {
+  const answer = recordIn(told);
+  if (answer['error'] !== undefined) throw foreignError(answer['error']);
+  return {
+    entries: numberIn(answer, 'entries', countMax),
+    bytes: numberIn(answer, 'bytes', countMax),
+  };
+}

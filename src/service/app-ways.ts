@@ -1,0 +1,150 @@
+/**
+ * Owns the way of visitors from the edge of this machine to apps of other servers: a Unix socket for each such app,
+ * whose connections go over the link to what is live of it.
+ *
+ * 1. Only the edge of this machine may come there (`protocol/panel-sockets.ts`).
+ * 2. Where the other server cannot be reached the visitor is told so, within two seconds.
+ * 3. A connection that says nothing for a while is closed: kept ones would fill the link.
+ */
+import { chmodSync, rmSync } from 'node:fs';
+import { createServer, type Server, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream';
+import type { Logger } from '../lib/log.ts';
+import { localServerId } from '../places/local-place.ts';
+import type { Place } from '../places/place.ts';
+import { appSocketOf } from '../protocol/panel-sockets.ts';
+import { socketAddress } from '../protocol/runner-socket.ts';
+import type { Reader } from '../store/reader-and-journal.ts';
+import type { JournalEntry } from '../store/reader-and-journal.ts';
+import type { AppRecord } from '../store/records/records.ts';
+import { tables } from '../store/records/tables.ts';
+
+export interface AppWaysOptions {
+  store: Pick<Reader, 'get' | 'scan'> & {
+    subscribe(listener: (entry: JournalEntry) => void): () => void;
+  };
+  placeOf: (serverId: string) => Pick<Place, 'connect'>;
+  /** Makes the folder where the edge starts, unless it is there. */
+  dir: () => string;
+  logger: Logger;
+  /** Default 60 s. */
+  silenceMs?: number;
+}
+
+const silenceMs = 60_000;
+/** Apps after which the walk over all of them lets other work run. */
+const walkStep = 200;
+const awayPage =
+  '<!doctype html><meta charset="utf-8"><title>Not reached</title><p>The server that runs this app is not reached at the moment. Try again soon.\n';
+const away = [
+  'HTTP/1.1 503 Service Unavailable',
+  'Content-Type: text/html; charset=utf-8',
+  `Content-Length: ${String(Buffer.byteLength(awayPage))}`,
+  'Cache-Control: no-store',
+  'Retry-After: 5',
+  'Connection: close',
+  '',
+  awayPage,
+].join('\r\n');
+
+export class AppWays {
+  readonly #options: AppWaysOptions;
+  readonly #ways = new Map<string, Server>();
+  readonly #open = new Set<Socket>();
+  readonly #ending = new AbortController();
+  #unsubscribe: () => void = () => undefined;
+
+  constructor(options: AppWaysOptions) {
+    this.#options = options;
+  }
+
+  async start(): Promise<void> {
+    const { store } = this.#options;
+    this.#unsubscribe = store.subscribe(({ changes }) => {
+      for (const change of changes) {
+        if (change.table !== tables.apps.name) continue;
+        if (change.op === 'put' || change.op === 'insert') this.#see(change.value as AppRecord);
+        else this.#close(String(change.key));
+      }
+    });
+    let walked = 0;
+    for (const app of store.scan(tables.apps)) {
+      if (++walked % walkStep === 0) await new Promise(setImmediate);
+      if (this.#ending.signal.aborted) return;
+      this.#see(app);
+    }
+  }
+
+  close(): void {
+    this.#unsubscribe();
+    this.#ending.abort();
+    for (const id of [...this.#ways.keys()]) this.#close(id);
+    for (const socket of this.#open) socket.destroy();
+  }
+
+  #see({ id, serverId, deletedAtMs }: Readonly<AppRecord>): void {
+    const isElsewhere = serverId !== localServerId && deletedAtMs === null;
+    if (!isElsewhere) this.#close(id);
+    else if (!this.#ways.has(id)) this.#listen(id);
+  }
+
+  #listen(appId: string): void {
+    const { logger } = this.#options;
+    const dir = this.#options.dir();
+    const name = appSocketOf(appId);
+    const server = createServer({ pauseOnConnect: true }, (socket) => {
+      this.#lead(appId, socket).catch((err: unknown) => {
+        logger.warn({ err, app: appId }, 'visitor_not_led');
+        socket.destroy();
+      });
+    });
+    server.on('error', (err) => logger.error({ err, app: appId }, 'app_way_not_open'));
+    this.#ways.set(appId, server);
+    // That of an earlier process, which listens no more.
+    rmSync(join(dir, name), { force: true });
+    const address = socketAddress(dir, name);
+    server.once('listening', () => {
+      address.release();
+      chmodSync(join(dir, name), 0o666); // Its folder says who may come.
+    });
+    server.listen(address.path);
+  }
+
+  #close(appId: string): void {
+    const server = this.#ways.get(appId);
+    if (server === undefined) return;
+    this.#ways.delete(appId);
+    server.close();
+    rmSync(join(this.#options.dir(), appSocketOf(appId)), { force: true });
+  }
+
+  async #lead(appId: string, socket: Socket): Promise<void> {
+    const { store, placeOf, silenceMs: forMs = silenceMs } = this.#options;
+    this.#open.add(socket);
+    socket.once('close', () => this.#open.delete(socket));
+    socket.on('error', () => undefined); // It is the visitor's or the edge's, which are free to go.
+    socket.setTimeout(forMs, () => socket.destroy());
+    const app = store.get(tables.apps, appId);
+    const live = app?.run.live;
+    if (app === undefined || !live) {
+      socket.end(away);
+      return;
+    }
+    const { host, port, targetPort = port, workloadId: workload } = live;
+    const gone = new AbortController();
+    socket.once('close', () => gone.abort());
+    const signal = AbortSignal.any([this.#ending.signal, gone.signal]);
+    const to = { workload, host, port: targetPort };
+    const stream = await placeOf(app.serverId)
+      .connect(to, signal, 'bulk')
+      .catch(() => null);
+    if (stream === null) {
+      // Behind the request, whose beginning the edge has sent: it is not read.
+      socket.end(away);
+      return;
+    }
+    pipeline(socket, stream, () => stream.destroy());
+    pipeline(stream, socket, () => socket.destroy());
+  }
+}

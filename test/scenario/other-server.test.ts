@@ -1,0 +1,217 @@
+/** Apps and databases on another server: they are used from here as those at home, and go on when the link does not. */
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { before, describe, it } from 'node:test';
+
+import { AgentProcess } from '../support/agent-process.ts';
+import { cleanups } from '../support/cleanups.ts';
+import { Databases } from '../support/databases.ts';
+import { found } from '../support/eventually.ts';
+import { type AppInfo, archiveOf, Client } from '../support/gangway-client.ts';
+import { Gangway, until } from '../support/gangway.ts';
+import { LogTail } from '../support/log-tail.ts';
+import { freePort } from '../support/ports.ts';
+import { runnerOf, signal } from '../support/processes.ts';
+import { tempDir } from '../support/runner.ts';
+
+/** Answers with its name, and counts aloud. */
+const counting = (name: string): Record<string, string> => ({
+  Procfile: 'web: node server.js',
+  'server.js': `let n = 0;
+    setInterval(() => console.log('n ' + (n += 1)), 20);
+    require('node:http').createServer((_, answer) => answer.end('${name} ' + n)).listen(process.env.PORT);`,
+});
+
+describe('another server', () => {
+  const later = cleanups();
+  let gangway: Gangway;
+  let agent: AgentProcess;
+  /** Visits at the edge of the other server. */
+  let there: Client;
+  let folder: string;
+  let serverId: string;
+  let app: AppInfo;
+
+  before(async () => {
+    const env = { GANGWAY_AGENT_PORT: String(await freePort()) };
+    gangway = await Gangway.open({ env });
+    later(() => gangway.end());
+    folder = tempDir();
+    fs.chmodSync(folder, 0o711);
+    later(() => fs.rmSync(folder, { recursive: true, force: true }));
+    const query = 'mutation { addServer(name: "other") { server { id } bootstrapToken } }';
+    const { addServer } = await gangway.client.must<{
+      addServer: { server: { id: string }; bootstrapToken: string };
+    }>(query);
+    serverId = addServer.server.id;
+    agent = new AgentProcess({
+      dataDir: path.join(folder, 'data'),
+      args: ['--control', gangway.url, '--token-file', '-'],
+      input: `${addServer.bootstrapToken}\n`,
+    });
+    later(async () => {
+      await agent.end('SIGTERM');
+      const runner = runnerOf(path.join(folder, 'data'));
+      if (runner !== undefined) signal(runner.pid, 'SIGTERM');
+      await until(
+        'its runner is gone',
+        30_000,
+        () => runnerOf(path.join(folder, 'data')) === undefined,
+      );
+    });
+    await agent.start();
+    await connected(true);
+    there = new Client({ url: gangway.url, edgePort: agent.edgePort });
+  });
+
+  const connected = (is: boolean): Promise<void> =>
+    until(`it is ${is ? '' : 'not '}connected`, 30_000, async () => {
+      const { servers } = await gangway.client.must<{
+        servers: { id: string; connected: boolean }[];
+      }>('{ servers { id connected } }');
+      return servers.some(({ id, connected }) => id === serverId && connected === is);
+    });
+  const change = (operation: string, id: string, fields = ''): Promise<object> =>
+    gangway.client.must<object>(`mutation($id: ID!) { ${operation}(id: $id) ${fields} }`, { id });
+  const exec = async (command: string): Promise<{ output: string; exitCode: number }> => {
+    const query =
+      'mutation($id: ID!, $command: String!) { execConsole(appId: $id, command: $command) { output exitCode } }';
+    type Answer = { execConsole: { output: string; exitCode: number } };
+    return (await gangway.client.must<Answer>(query, { id: app.id, command })).execConsole;
+  };
+  const tail = (query = ''): LogTail =>
+    new LogTail(`${gangway.url}/api/apps/${app.id}/logs${query}`, {
+      cookie: gangway.client.cookie,
+    });
+  const numbersIn = (text: string): number[] =>
+    [...text.matchAll(/\bn (\d+)\n/g)].map(([, n]) => Number(n));
+
+  it('runs an app that was uploaded here, at its own edge', async () => {
+    app = await gangway.client.createApp('There', { serverId });
+    await gangway.client.mustUpload(app.id, archiveOf(counting('first')));
+    await gangway.client.deployed(app.id);
+    assert.match((await there.visit(app.slug)).text, /^first \d+$/);
+    const stream = await tail().opened();
+    await until('its log streams', 20_000, () => numbersIn(stream.log).length > 20);
+    stream.close();
+    const { output, exitCode } = await exec('echo "$APP_DATA_DIR" && exit 3');
+    assert.deepEqual(
+      [path.dirname(output.trim()), exitCode],
+      [fs.realpathSync(path.join(folder, 'data', 'apps', app.id)), 3],
+    );
+    await found('its use of the machine', async () => {
+      const query = 'query($id: ID!) { metrics(appId: $id, minutes: 1) { memoryBytes } }';
+      const { metrics } = await gangway.client.must<{ metrics: object[] }>(query, { id: app.id });
+      return metrics.length > 0;
+    });
+  });
+
+  it('builds, goes back and restarts as at home', async () => {
+    const build = { buildCommand: 'echo built > made.txt && cat made.txt' };
+    await gangway.client.must(
+      'mutation($id: ID!, $build: BuildConfigInput!) { updateApp(id: $id, build: $build) { id } }',
+      { id: app.id, build },
+    );
+    const first = await gangway.client.must<{ app: { deployments: { nodes: { id: string }[] } } }>(
+      'query($id: ID!) { app(id: $id) { deployments(first: 1) { nodes { id } } } }',
+      { id: app.id },
+    );
+    await gangway.client.mustUpload(app.id, archiveOf(counting('second')));
+    const id = await gangway.client.deployed(app.id);
+    assert.match((await gangway.client.deployment(id))?.log ?? '', /^built$/m);
+    await until('the second answers', 20_000, async () =>
+      (await there.visit(app.slug)).text.startsWith('second'),
+    );
+    const { rollbackDeployment } = await gangway.client.must<{
+      rollbackDeployment: { id: string };
+    }>('mutation($id: ID!) { rollbackDeployment(deploymentId: $id) { id } }', {
+      id: first.app.deployments.nodes[0]?.id ?? '',
+    });
+    assert.equal(await gangway.client.finished(rollbackDeployment.id), 'ready');
+    await until('the first answers', 20_000, async () =>
+      (await there.visit(app.slug)).text.startsWith('first'),
+    );
+  });
+
+  it('has databases, whose clients run beside them', async () => {
+    const databases = new Databases(gangway);
+    const { id } = await databases.create({ name: 'Orders', serverId });
+    await databases.becomes(id, 'running');
+    const query =
+      'mutation($id: ID!, $command: String!) { execDatabaseConsole(databaseId: $id, command: $command) { output exitCode } }';
+    const command = 'SELECT 6 * 7 AS answer';
+    const { execDatabaseConsole } = await gangway.client.must<{
+      execDatabaseConsole: { output: string };
+    }>(query, { id, command });
+    assert.match(execDatabaseConsole.output, /42/);
+    const other = await gangway.client.createApp('Home', {
+      env: [{ key: 'URL', value: `\${database.${id}.url}` }],
+    });
+    await gangway.client.mustUpload(other.id, archiveOf({ 'index.html': 'home' }));
+    const failed = await gangway.client.redeploy(other.id);
+    assert.equal(await gangway.client.finished(failed), 'failed');
+    assert.match((await gangway.client.deployment(failed))?.error ?? '', /on another server/);
+    await change('deleteDatabase', id);
+    await change('purgeFromTrash', id);
+    assert.ok(!fs.existsSync(path.join(folder, 'data', 'apps', id)));
+  });
+
+  it('is refused within two seconds while it is away, where its apps go on, and loses no line', async () => {
+    const stream = await tail('?notices=1').opened();
+    await until('its log streams', 20_000, () => numbersIn(stream.log).length > 5);
+    await agent.end('SIGKILL');
+    const beganMs = performance.now();
+    const refused = await tail().opened();
+    const tookMs = performance.now() - beganMs;
+    assert.equal(refused.status, 503);
+    await until('the answer', 5000, () => refused.ended);
+    assert.match(refused.text, /AGENT_UNREACHABLE/);
+    assert.ok(tookMs < 2500, `it took ${String(tookMs)} ms`);
+    const command = 'mutation($id: ID!) { execConsole(appId: $id, command: "true") { exitCode } }';
+    assert.equal(await gangway.client.fails(command, { id: app.id }), 'AGENT_UNREACHABLE');
+    const { text } = await there.visit(app.slug);
+    const during = Number(text.split(' ')[1]);
+    assert.ok(during > 0, text);
+    await agent.start();
+    await connected(true);
+    await until('what was written meanwhile', 30_000, () =>
+      numbersIn(stream.log).includes(during + 5),
+    );
+    const numbers = numbersIn(stream.log);
+    const [began = 0] = numbers;
+    assert.deepEqual(
+      numbers,
+      numbers.map((_, at) => began + at),
+    );
+    const kinds = stream.events
+      .filter(({ event }) => event === 'notice')
+      .map(({ data }) => (JSON.parse(data) as { kind: string }).kind);
+    assert.deepEqual(
+      kinds.filter((kind) => kind.includes('reachable')),
+      ['unreachable', 'reachable'],
+    );
+    stream.close();
+  });
+
+  it('keeps nothing of an app that is purged, and takes nothing new while it drains', async () => {
+    const own = path.join(folder, 'data', 'apps', app.id);
+    assert.ok(fs.existsSync(own));
+    await change('deleteApp', app.id);
+    await until('nobody answers', 20_000, async () => (await there.visit(app.slug)).status === 404);
+    await change('purgeFromTrash', app.id);
+    assert.ok(!fs.existsSync(own));
+    const create = 'mutation($input: CreateAppInput!) { createApp(input: $input) { id } }';
+    const input = { name: 'New', source: 'UPLOAD' };
+    await gangway.client.must('mutation($id: ID!) { drainServer(id: $id, drain: true) { id } }', {
+      id: serverId,
+    });
+    assert.equal(await gangway.client.fails(create, { input: { ...input, serverId } }), 'CONFLICT');
+    const unknown = { ...input, serverId: 'srv_none' };
+    assert.equal(await gangway.client.fails(create, { input: unknown }), 'NOT_FOUND');
+    const database =
+      'mutation($input: CreateDatabaseInput!) { createDatabase(input: $input) { id } }';
+    const wanted = { name: 'New', engine: 'POSTGRES', serverId };
+    assert.equal(await gangway.client.fails(database, { input: wanted }), 'CONFLICT');
+  });
+});

@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Duplex, duplexPair } from 'node:stream';
+import { describe, it, type TestContext } from 'node:test';
+import { ServiceError } from '../../../src/lib/errors.ts';
+import { localServerId } from '../../../src/places/local-place.ts';
+import type { Place } from '../../../src/places/place.ts';
+import { appSocketOf } from '../../../src/protocol/panel-sockets.ts';
+import { AppWays } from '../../../src/service/app-ways.ts';
+import type { AppRecord } from '../../../src/store/records/records.ts';
+import { put, remove } from '../../../src/store/records/table.ts';
+import { tables } from '../../../src/store/records/tables.ts';
+import { eventually } from '../../support/eventually.ts';
+import { MemoryStore } from '../../support/memory-store.ts';
+import { noLog } from '../../support/runner.ts';
+
+const live = { workloadId: 'dpl_1-1', host: '10.213.0.2', port: 4000 };
+const app = (id: string, serverId: string, run: object = { live }) =>
+  put(tables.apps, { id, slug: id, serverId, deletedAtMs: null, run } as AppRecord);
+
+async function make(t: TestContext, connectTo: Place['connect'], silenceMs = 60_000) {
+  const dir = mkdtempSync(join(tmpdir(), 'gangway-ways-'));
+  const store = new MemoryStore();
+  store.write([app('app_there', 'srv_other'), app('app_here', localServerId)]);
+  writeFileSync(join(dir, appSocketOf('app_there')), 'left by an earlier process');
+  const ways = new AppWays({
+    ...{ store, dir: () => dir, logger: noLog, silenceMs },
+    placeOf: () => ({ connect: connectTo }),
+  });
+  t.after(() => {
+    ways.close();
+    rmSync(dir, { recursive: true, force: true });
+  });
+  await ways.start();
+  const has = (id: string): boolean => existsSync(join(dir, appSocketOf(id)));
+  const commit = (...changes: Parameters<MemoryStore['write']>[0]) =>
+    store.commit({ actor: 'a', epoch: store.nextEpoch('a'), changes: [...changes] });
+  /** What a visitor gets for a request. */
+  const ask = async (id = 'app_there'): Promise<string> => {
+    const socket = connect(join(dir, appSocketOf(id)));
+    socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+    let text = '';
+    for await (const chunk of socket) text += String(chunk);
+    return text;
+  };
+  await eventually('it listens', () =>
+    ask().then(
+      () => true,
+      () => false,
+    ),
+  );
+  return { has, commit, ask, ways };
+}
+
+/** An app that answers with what it was asked. */
+function echoing(asked: unknown[]): Place['connect'] {
+  return (to, _signal, lane) => {
+    asked.push({ ...to, lane });
+    const [near, far] = duplexPair();
+    far.once('data', (bytes: Buffer) =>
+      far.end(`asked: ${bytes.toString().split('\r\n')[0] ?? ''}`),
+    );
+    return Promise.resolve(near);
+  };
+}
+
+describe('the way to an app of another server', () => {
+  it('leads over the link to what is live of it', async (t) => {
+    const asked: unknown[] = [];
+    const { ask, has } = await make(t, echoing(asked));
+    assert.equal(await ask(), 'asked: GET / HTTP/1.1');
+    const { workloadId: workload, host, port } = live;
+    assert.deepEqual(asked.at(-1), { workload, host, port, lane: 'bulk' });
+    assert.ok(!has('app_here'));
+  });
+
+  it('comes and goes with the app', async (t) => {
+    const { has, commit, ways } = await make(t, echoing([]));
+    await commit(app('app_new', 'srv_other'));
+    await eventually('the new one', () => has('app_new'));
+    await commit(app('app_new', localServerId));
+    assert.ok(!has('app_new'));
+    await commit(remove(tables.apps, 'app_there'));
+    assert.ok(!has('app_there'));
+    await commit(app('app_there', 'srv_other'));
+    await eventually('it is back', () => has('app_there'));
+    ways.close();
+    assert.ok(!has('app_there'));
+  });
+
+  it('says that the other server is away, and ends where nothing is said', async (t) => {
+    const away = new ServiceError('AGENT_UNREACHABLE', 'The server is not connected.');
+    const { ask } = await make(t, () => Promise.reject(away));
+    assert.match(await ask(), /^HTTP\/1\.1 503 [\s\S]*Retry-After: 5[\s\S]*is not reached/);
+    const silent = await make(
+      t,
+      () => Promise.resolve(new Duplex({ read: () => undefined, write: (_c, _e, done) => done() })),
+      200,
+    );
+    assert.equal(await silent.ask(), '');
+  });
+});
