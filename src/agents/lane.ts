@@ -14,6 +14,7 @@ import { type Clock, whenLate } from '../lib/clock.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { Http2Duplex } from '../lib/http2-duplex.ts';
 import { Pulse } from '../lib/http2-pulse.ts';
+import { FittingWindow } from '../lib/http2-window.ts';
 import {
   type CallOptions,
   headBytesMax,
@@ -71,7 +72,8 @@ export class AgentLane {
       maxSessionMemory: 64,
       peerMaxConcurrentStreams: underWayMax[lane],
     });
-    this.#session.once('connect', () => this.#session.setLocalWindowSize(windows.connection));
+    const window = new FittingWindow(this.#session, windows.connection);
+    this.#session.once('connect', () => window.open());
     this.#session.on('error', () => this.close());
     this.#session.once('close', () => this.close());
     this.#session.once('goaway', () => this.close());
@@ -84,6 +86,7 @@ export class AgentLane {
       received: () => socket.bytesRead,
       clock,
       onGone: () => this.close(),
+      onAnswer: (ms) => window.answered(ms),
       ...(silenceMs !== undefined && { silenceMs }),
     });
   }

@@ -17,18 +17,25 @@ export interface PulseOptions {
   clock: Clock;
   /** Once. */
   onGone: () => void;
+  /** A question was answered after so long. They are asked often while much comes. */
+  onAnswer?: (ms: number) => void;
   silenceMs?: number;
   answerMs?: number;
 }
 
 /** Of `silenceMs`, and of the time of an expectation. */
 const beats = 4;
+/** Of a beat. In each of them with so many bytes it is asked, too. */
+const ticks = 4;
+const muchBytes = 16 * 1024;
 
 export class Pulse {
   readonly #options: PulseOptions;
   readonly #answerBeats: number;
   readonly #cancel: () => void;
   #seen = 0;
+  #seenAtTick = 0;
+  #tick = 0;
   #silentBeats = 0;
   /** Since the question that is not answered was sent; null: none is under way. */
   #unansweredBeats: number | null = null;
@@ -39,7 +46,11 @@ export class Pulse {
     const { clock, silenceMs = 8_000, answerMs = 60_000 } = options;
     const beatMs = silenceMs / beats;
     this.#answerBeats = Math.ceil(answerMs / beatMs);
-    this.#cancel = every(clock, beatMs, () => whenLate(clock, 0, () => this.#beat()));
+    this.#cancel = every(clock, beatMs / ticks, () => {
+      this.#tick = (this.#tick + 1) % ticks;
+      if (this.#tick === 0) whenLate(clock, 0, () => this.#beat());
+      else this.#measure();
+    });
   }
 
   /** Calls back once when no byte comes within that time. The returned function ends it. */
@@ -63,13 +74,19 @@ export class Pulse {
     this.#cancel();
   }
 
+  #measure(): void {
+    const bytes = this.#options.received();
+    if (bytes - this.#seenAtTick >= muchBytes) this.#ask();
+    this.#seenAtTick = bytes;
+  }
+
   #beat(): void {
     if (this.#isClosed) return;
     const bytes = this.#options.received();
     this.#silentBeats = bytes === this.#seen ? this.#silentBeats + 1 : 0;
     this.#seen = bytes;
     if (this.#unansweredBeats !== null) this.#unansweredBeats += 1;
-    if (this.#silentBeats <= beats && (this.#unansweredBeats ?? 0) < this.#answerBeats) {
+    if (this.#silentBeats < beats && (this.#unansweredBeats ?? 0) < this.#answerBeats) {
       this.#ask();
       return;
     }
@@ -81,8 +98,9 @@ export class Pulse {
     const { session } = this.#options;
     if (this.#unansweredBeats !== null || session.destroyed || session.closed) return;
     // False when it cannot be sent: then it is asked again at the next beat.
-    const isSent = session.ping(() => {
+    const isSent = session.ping((error, ms) => {
       this.#unansweredBeats = null;
+      if (error === null) this.#options.onAnswer?.(ms);
     });
     if (isSent) this.#unansweredBeats = 0;
   }

@@ -31,17 +31,25 @@ export const headHeader = 'gangway-head';
 export interface LaneWindows {
   /** Of one stream: what its reader may leave unread. */
   stream: number;
-  /** Of all streams of a connection together. */
-  connection: number;
+  /** Of all streams of a connection together, as the line takes it (`lib/http2-window.ts`). */
+  connection: { min: number; start: number; max: number };
 }
+
+const [kibibyte, mebibyte] = [1024, 1024 * 1024];
 
 /**
  * What may be under way to a side. A round trip of 200 ms leaves each stream of `bulk` 10 MB/s, and all of them
- * together 40 MB/s; `control` 5 MB/s.
+ * together 40 MB/s; `control` 5 MB/s. On 1 Mbit/s a full window of `control` is half a second.
  */
 export const laneWindows: Readonly<Record<Lane, LaneWindows>> = {
-  control: { stream: 1024 * 1024, connection: 1024 * 1024 },
-  bulk: { stream: 2 * 1024 * 1024, connection: 8 * 1024 * 1024 },
+  control: {
+    stream: mebibyte,
+    connection: { min: 64 * kibibyte, start: 256 * kibibyte, max: mebibyte },
+  },
+  bulk: {
+    stream: 2 * mebibyte,
+    connection: { min: 128 * kibibyte, start: mebibyte, max: 8 * mebibyte },
+  },
 };
 
 /** Calls and streams of a connection at once. */

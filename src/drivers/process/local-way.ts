@@ -36,6 +36,7 @@ export function localWay(options: LocalWayOptions): RunnerWay {
     name: 'process',
     decode: null,
     place: {},
+    partsLogs: false,
     errorOf: (told) => ServiceError.fromPlain(told),
     connect: (receive) => connectToRunner(dataDir, receive),
     agree: (connection) => agree(connection, options),

@@ -68,6 +68,8 @@ export class RunnerDriver implements Driver {
   readonly #clock: Clock;
   readonly #listeners: EventListeners;
   readonly #link: RunnerLink;
+  /** What logs are read over. */
+  readonly #logs: RunnerLink;
   /** How many workloads are followed. */
   #follows = 0;
 
@@ -77,10 +79,14 @@ export class RunnerDriver implements Driver {
     this.#options = options;
     this.#clock = clock;
     this.#listeners = new EventListeners(logger);
-    this.#link = new RunnerLink({
-      ...{ way, logger, clock, tell: (event) => this.#tell(event) },
+    const common = {
+      way,
+      logger,
+      clock,
       ...(requestTimeoutMs !== undefined && { requestTimeoutMs }),
-    });
+    };
+    this.#link = new RunnerLink({ ...common, tell: (event) => this.#tell(event) });
+    this.#logs = way.partsLogs ? new RunnerLink({ ...common, tell: () => undefined }) : this.#link;
   }
 
   open(): Promise<void> {
@@ -177,7 +183,7 @@ export class RunnerDriver implements Driver {
 
   async exec(id: string, spec: ExecSpec, signal: AbortSignal): Promise<ExecOutcome> {
     await this.#link.mustReach();
-    const connection = await this.#link.connected();
+    const connection = await this.#link.there();
     try {
       const asked = connection.request({ op: 'exec', workload: id, spec }, signal);
       return await this.#link.heard(asked);
@@ -190,7 +196,7 @@ export class RunnerDriver implements Driver {
   async pipe(...[id, spec, input, signal]: Parameters<Driver['pipe']>): Promise<Pipe> {
     await this.#link.mustReach();
     // It ends with the connection that tells whether the runner lives.
-    const { lost } = await this.#link.connected();
+    const { lost } = await this.#link.there();
     return openPipe({ way: this.#options.way, workload: id, spec, input, signal, lost });
   }
 
@@ -255,6 +261,7 @@ export class RunnerDriver implements Driver {
 
   close(): Promise<void> {
     this.#link.close();
+    this.#logs.close();
     this.#listeners.close();
     return Promise.resolve();
   }
@@ -284,7 +291,7 @@ export class RunnerDriver implements Driver {
     const request = { op: 'read', workload, afterSeq, maxBytes } as const;
     try {
       // A caller that aborts waits no longer, even while there is no runner to ask.
-      return await unlessAborted(this.#link.ask(request, Infinity, signal), signal);
+      return await unlessAborted(this.#logs.ask(request, Infinity, signal), signal);
     } catch (error) {
       const isAway = error instanceof ServiceError && error.code === 'AGENT_UNREACHABLE';
       if (!isAway || !this.#options.way.onBack) throw error;

@@ -5,7 +5,9 @@
  *    something is to run, or while there are routes.
  * 2. A connection is given up when the runner does not answer for long, and opened again until it
  *    answers. A runner that hangs is not replaced by another.
- * 3. After a lost connection requests are sent again, which all but `exec` and `pipe` allow, until
+ * 3. Where the way to a runner is lost, and may come back with the same connection, what was asked waits, and what is asked
+ *    then fails at once.
+ * 4. After a lost connection requests are sent again, which all but `exec` and `pipe` allow, until
  *    `requestTimeoutMs` is over. Then they fail with AGENT_UNREACHABLE.
  */
 import type { Clock } from '../../lib/clock.ts';
@@ -39,7 +41,9 @@ export class RunnerLink {
   readonly #clock: Clock;
   readonly #way: RunnerWay;
   readonly #closed = new AbortController();
-  readonly #forget: () => void;
+  readonly #forget: (() => void)[];
+  /** Whether it was told that nobody is reached. */
+  #isToldAway = false;
   #link: Link = { phase: 'idle' };
   #beat = new AbortController();
   #reconnects = false;
@@ -48,7 +52,11 @@ export class RunnerLink {
     this.#options = options;
     this.#clock = options.clock;
     this.#way = options.way;
-    this.#forget = options.way.onBack?.(() => void this.#found()) ?? (() => undefined);
+    const { way } = options;
+    this.#forget = [
+      way.onAway?.(() => this.#away()) ?? (() => undefined),
+      way.onBack?.(() => void this.#found()) ?? (() => undefined),
+    ];
   }
 
   /** Aborts when it is closed. */
@@ -84,7 +92,7 @@ export class RunnerLink {
     const link = this.#link;
     this.#link = { phase: 'closed' };
     this.#closed.abort();
-    this.#forget();
+    for (const forget of this.#forget) forget();
     this.#beat.abort();
     if (link.phase === 'connected') link.connection.close();
   }
@@ -109,9 +117,16 @@ export class RunnerLink {
     }
   }
 
+  /** The same, unless it is known that nobody is reached: then what is sent would be done much later. */
+  async there(): Promise<Connection> {
+    if (this.#way.isAway?.() === true) throw unreachable();
+    return this.connected();
+  }
+
   /** Whether there is a runner, or records of one. */
   async reachable(): Promise<boolean> {
     const { phase } = this.#link;
+    if (this.#way.isAway?.() === true) throw unreachable();
     if (phase === 'connected' || phase === 'closed' || (await this.#way.hasRecords())) return true;
     return this.#existing();
   }
@@ -141,7 +156,7 @@ export class RunnerLink {
     const untilMs = this.#clock.now() + timeoutMs;
     for (;;) {
       try {
-        const connection = await this.connected();
+        const connection = await this.there();
         return await within(this.#clock, untilMs, this.heard(work(connection)));
       } catch (error) {
         if (!(error instanceof ConnectionLost)) throw error;
@@ -195,6 +210,7 @@ export class RunnerLink {
       if (this.#closed.signal.aborted) throw unreachable();
       this.#link = { phase: 'connected', connection };
       this.#watch(connection);
+      this.#isToldAway = false;
       tell({ type: 'connected', workloads });
       return connection;
     } catch (error) {
@@ -209,7 +225,10 @@ export class RunnerLink {
     this.#beat = new AbortController();
     const { signal } = this.#beat;
     listenForSigns(this.#clock, () => sign(connection), signal).catch(() => {
-      if (!signal.aborted) connection.close();
+      if (signal.aborted) return;
+      // It is the way that is silent, not the runner: another sign is awaited when that is back.
+      if (this.#isToldAway) this.#beat.abort();
+      else connection.close();
     });
   }
 
@@ -236,12 +255,27 @@ export class RunnerLink {
     });
   }
 
+  /** The connection may come back. */
+  #away(): void {
+    if (this.#link.phase !== 'connected' || this.#isToldAway) return;
+    this.#isToldAway = true;
+    this.#options.tell({ type: 'disconnected' });
+  }
+
   /** Somebody can be asked again. What is known of workloads may be wrong, also where there is no runner. */
   async #found(): Promise<void> {
     const { logger, tell } = this.#options;
     try {
       if (!(await this.reachable())) tell({ type: 'connected', workloads: [] });
-      else if (!this.isConnected) await this.connected();
+      else {
+        const connection = await this.connected();
+        if (!this.#isToldAway) return; // It is a new one, and was told.
+        const workloads = await this.ask({ op: 'list' });
+        if (!this.#isToldAway) return;
+        this.#isToldAway = false;
+        this.#watch(connection);
+        tell({ type: 'connected', workloads });
+      }
     } catch (err) {
       logger.warn({ err, ...this.#way.place }, 'runner_not_reached');
       this.#reconnectLater();
@@ -254,7 +288,8 @@ export class RunnerLink {
     this.#link = { phase: 'idle' };
     logger.warn({ ...this.#way.place }, 'runner_lost');
     this.#beat.abort();
-    tell({ type: 'disconnected' });
+    if (!this.#isToldAway) tell({ type: 'disconnected' });
+    this.#isToldAway = false;
     void this.#reconnect((err) =>
       logger.error({ err, ...this.#way.place }, 'runner_not_restarted'),
     );

@@ -50,8 +50,14 @@ export interface RunnerWay {
   hasRecords(): Promise<boolean>;
   /** Calls back once when nobody can be asked any more, though that is not known for sure. */
   unlessHeard?(onSilence: () => void): () => void;
+  /** Whether it is known that nobody can be asked. What was asked before is answered if it is back in time. */
+  isAway?(): boolean;
+  /** Calls back each time that nobody can be asked any more. */
+  onAway?(callback: () => void): () => void;
   /** Calls back each time that somebody can be asked again. */
   onBack?(callback: () => void): () => void;
+  /** Whether logs are read over a connection of their own, so that nobody who types waits behind them. */
+  readonly partsLogs: boolean;
   /** Whether workloads there may have networks of their own at all, before a runner is asked. */
   mayHaveNetworks(): boolean;
 }

@@ -3,12 +3,13 @@
  *
  * 1. While the link is away all requests fail with AGENT_UNREACHABLE at once, and within two seconds while it is not
  *    known yet that it is. What runs there goes on.
- * 2. What is told of workloads that are of no owner there is dropped: the other machine may mean harm.
+ * 2. A link that is cut and comes back within a minute ends nothing: terminals, commands and pipes go on.
+ * 3. What is told of workloads that are of no owner there is dropped: the other machine may mean harm.
  */
 import { ServiceError } from '../../lib/errors.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
-import type { AgentLink } from '../../protocol/agent-link.ts';
+import type { AgentLink, AgentLinkEvent } from '../../protocol/agent-link.ts';
 import { runnerCalls } from '../../protocol/agent-runner.ts';
 import { foreignError } from '../../protocol/foreign-error.ts';
 import { decodePlain } from '../../protocol/plain-cbor.ts';
@@ -22,6 +23,7 @@ import {
   type RunnerSocket,
   type RunnerWay,
 } from '../process/runner-way.ts';
+import { openRunnerStream } from './runner-stream.ts';
 
 export interface RemoteDriverOptions {
   link: AgentLink;
@@ -42,6 +44,7 @@ export function remoteWay(link: AgentLink): RunnerWay {
     name: 'remote',
     decode: decodePlain,
     place: { server: link.serverId },
+    partsLogs: true,
     errorOf: foreignError,
     connect: (receive) => connect(link, receive),
     agree: (connection) => agree(connection),
@@ -52,10 +55,9 @@ export function remoteWay(link: AgentLink): RunnerWay {
     },
     hasRecords: async () => (await link.call(runnerCalls.records, null)) === true,
     unlessHeard: (onSilence) => link.unlessHeard(onSilence),
-    onBack: (callback) =>
-      link.watch(({ type }) => {
-        if (type === 'connected') callback();
-      }),
+    isAway: () => !link.isConnected,
+    onAway: (callback) => on(link, 'disconnected', callback),
+    onBack: (callback) => on(link, 'connected', callback),
     mayHaveNetworks: () => true,
   };
 }
@@ -66,15 +68,20 @@ async function connect(
   link: AgentLink,
   receive: ((chunk: Uint8Array) => void) | null,
 ): Promise<RunnerSocket> {
-  const lane = receive === null ? 'bulk' : 'control';
   try {
-    const stream = await link.stream(runnerCalls.stream, null, lane);
+    const stream = await openRunnerStream(link, receive === null ? 'bulk' : 'control');
     if (receive !== null) stream.on('data', receive);
     return { stream };
   } catch (error) {
     const isMissing = error instanceof ServiceError && error.code === 'NOT_RUNNING';
     throw isMissing ? new ConnectionLost(error) : error;
   }
+}
+
+function on(link: AgentLink, wanted: AgentLinkEvent['type'], callback: () => void): () => void {
+  return link.watch(({ type }) => {
+    if (type === wanted) callback();
+  });
 }
 
 /** It is as its agent wants it. One of another protocol is not ours to end: its apps would go down with it. */

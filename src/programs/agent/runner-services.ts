@@ -4,18 +4,15 @@
  * A driver of our own has it started again when it dies while something is to run, also while nobody is connected, and
  * sees to it that it is of this release.
  */
-import { type Duplex, pipeline } from 'node:stream';
-
-import { connectToRunner } from '../../drivers/process/local-way.ts';
 import { createProcessDriver } from '../../drivers/process/process-driver.ts';
 import { hasRecords } from '../../drivers/process/runner-process.ts';
-import { ConnectionLost } from '../../drivers/process/runner-way.ts';
 import type { Driver } from '../../drivers/driver.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { AgentServices } from '../../protocol/agent-link.ts';
 import { runnerCalls } from '../../protocol/agent-runner.ts';
 import type { EdgeSettings } from '../../protocol/runner-messages.ts';
+import { RunnerSessions } from './runner-sessions.ts';
 
 export interface RunnerServicesOptions {
   dataDir: string;
@@ -30,15 +27,17 @@ export class RunnerServices implements AgentServices {
   readonly calls;
   readonly streams;
   readonly driver: Driver;
+  readonly #sessions: RunnerSessions;
 
   constructor({ dataDir, edge, runnerKey, logger }: RunnerServicesOptions) {
     this.driver = createProcessDriver({ dataDir, edge, runnerKey, logger, without: [] });
+    this.#sessions = new RunnerSessions({ dataDir });
     this.calls = {
       [runnerCalls.records]: () => Promise.resolve(hasRecords(dataDir)),
       [runnerCalls.launch]: () => this.#launch(),
     };
     this.streams = {
-      [runnerCalls.stream]: (_head: unknown, stream: Duplex) => join(dataDir, stream),
+      [runnerCalls.stream]: this.#sessions.accept,
     };
   }
 
@@ -48,6 +47,7 @@ export class RunnerServices implements AgentServices {
   }
 
   close(): Promise<void> {
+    this.#sessions.close();
     return this.driver.close();
   }
 
@@ -55,14 +55,4 @@ export class RunnerServices implements AgentServices {
     if (await this.driver.answers(launchMs)) return null;
     throw new ServiceError('AGENT_UNREACHABLE', 'The runner of that server cannot be started.');
   }
-}
-
-async function join(dataDir: string, stream: Duplex): Promise<void> {
-  const { stream: socket } = await connectToRunner(dataDir, null).catch((error: unknown) => {
-    if (!(error instanceof ConnectionLost)) throw error;
-    throw new ServiceError('NOT_RUNNING', 'There is no runner.');
-  });
-  // Whatever ends one side breaks the other: the runner ends what is the connection's.
-  pipeline(stream, socket, () => socket.destroy());
-  pipeline(socket, stream, () => stream.destroy());
 }

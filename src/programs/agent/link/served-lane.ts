@@ -11,6 +11,7 @@ import { type Clock, whenLate } from '../../../lib/clock.ts';
 import { asServiceError, ServiceError } from '../../../lib/errors.ts';
 import { Http2Duplex } from '../../../lib/http2-duplex.ts';
 import { Pulse } from '../../../lib/http2-pulse.ts';
+import { FittingWindow } from '../../../lib/http2-window.ts';
 import type { Logger } from '../../../lib/log.ts';
 import { type AgentServices, type Lane, messageBytesMax } from '../../../protocol/agent-link.ts';
 import {
@@ -67,7 +68,8 @@ export class ServedLane {
         enablePush: false,
       },
     });
-    this.#session.setLocalWindowSize(windows.connection);
+    const window = new FittingWindow(this.#session, windows.connection);
+    window.open();
     this.#session.on('error', () => this.close());
     this.#session.once('close', () => this.close());
     socket.once('close', () => this.close());
@@ -77,6 +79,7 @@ export class ServedLane {
       received: () => socket.bytesRead,
       clock,
       onGone: () => this.close(),
+      onAnswer: (ms) => window.answered(ms),
       ...(silenceMs !== undefined && { silenceMs }),
     });
     whenLate(clock, helloMs, () => {

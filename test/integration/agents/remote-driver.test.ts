@@ -1,0 +1,274 @@
+/** The driver of another server behind a link that is cut, pulled and plugged, and before an agent that lies. */
+import assert from 'node:assert/strict';
+import { describe, it, type TestContext } from 'node:test';
+import type { Duplex } from 'node:stream';
+
+import type { DriverEvent } from '../../../src/drivers/driver.ts';
+import { createRemoteDriver } from '../../../src/drivers/remote/remote-driver.ts';
+import type { RequestFrame } from '../../../src/protocol/runner-messages.ts';
+import { systemClock } from '../../../src/lib/clock.ts';
+import { ResumableDuplex } from '../../../src/lib/resumable-duplex.ts';
+import { runnerCalls, runnerGreeting } from '../../../src/protocol/agent-runner.ts';
+import { encodeFrame, FrameDecoder } from '../../../src/protocol/message-frames.ts';
+import { runnerProtocol } from '../../../src/protocol/runner-version.ts';
+import type { LogEntry, Workload } from '../../../src/protocol/workload.ts';
+import { joinedLink } from '../../support/agent-link.ts';
+import {
+  assertAscending,
+  collectInto,
+  js,
+  sh,
+  specOf,
+  textOf,
+} from '../../support/driver-specs.ts';
+import { eventually } from '../../support/eventually.ts';
+import { remotePlace, type RemotePlace } from '../../support/remote-place.ts';
+import { noLog, runnerPid } from '../../support/runner.ts';
+
+describe('the driver of another server', () => {
+  async function placeOf(t: TestContext): Promise<RemotePlace> {
+    const place = await remotePlace();
+    t.after(() => place.close());
+    await place.driver.open();
+    return place;
+  }
+
+  it('loses no line and repeats none over cuts, kills of the agent, and a pulled cable', async (t) => {
+    const { driver, line, killAgent, startAgent } = await placeOf(t);
+    const count =
+      'let i = 0; setInterval(() => { if (i < 300) console.log("line " + ++i); else process.exit(0) }, 20)';
+    await driver.start(specOf({ id: 'count-1', command: js(count) }));
+    const entries: LogEntry[] = [];
+    const over = new AbortController();
+    t.after(() => over.abort());
+    const follow = driver.follow('count-1', 0, collectInto(entries), over.signal);
+    const lines = (least: number): Promise<void> =>
+      eventually(`line ${String(least)}`, () => entries.length >= least);
+    await lines(30);
+    line.cut();
+    await lines(60);
+    await killAgent();
+    await startAgent();
+    await lines(120);
+    line.pull();
+    setTimeout(() => line.plug(), 3_000);
+    await follow;
+    assertAscending(entries);
+    const expected = Array.from({ length: 300 }, (_, i) => `line ${String(i + 1)}\n`);
+    assert.equal(textOf(entries), expected.join(''));
+  });
+
+  it('fails within seconds while nobody is reached, and says when somebody is again', async (t) => {
+    const { driver, line, link } = await placeOf(t);
+    await driver.start(specOf({ id: 'on-1', command: sh('exec sleep 100000'), kind: 'service' }));
+    const events: DriverEvent[] = [];
+    driver.watch((event) => events.push(event));
+    line.pull();
+    const startedAtMs = performance.now();
+    for (const asked of [driver.list(), driver.inspect('on-1'), driver.stop('on-1')]) {
+      await assert.rejects(asked, { code: 'AGENT_UNREACHABLE' });
+    }
+    assert.equal(await driver.answers(1_000), false);
+    assert.ok(performance.now() - startedAtMs < 6_000, 'it took too long');
+    await eventually('it is lost', () => events.some(({ type }) => type === 'disconnected'));
+    const isAway = performance.now();
+    await assert.rejects(driver.start(specOf({ id: 'on-2', command: sh('true') })), {
+      code: 'AGENT_UNREACHABLE',
+    });
+    assert.ok(performance.now() - isAway < 2_000);
+    line.plug();
+    await eventually('it is back', () => events.some(({ type }) => type === 'connected'));
+    assert.equal(link.isConnected, true);
+    const back = events.find((event) => event.type === 'connected');
+    assert.deepEqual(
+      back?.workloads.map(({ spec }) => spec.id),
+      ['on-1'],
+    );
+    assert.equal((await driver.inspect('on-1'))?.state.phase, 'running');
+    await driver.remove('on-1');
+  });
+
+  it('goes on with terminals, commands and pipes over a cut, and ends them with the agent', async (t) => {
+    const { driver, line, killAgent, startAgent } = await placeOf(t);
+    await driver.start(specOf({ id: 'cut-1', command: sh('exec sleep 100000'), kind: 'service' }));
+    let text = '';
+    let exit: { lost: boolean } | undefined;
+    const spec = { command: ['/bin/cat'], cols: 80, rows: 24, env: {} };
+    const terminal = await driver.openTerminal('cut-1', spec, {
+      output: (bytes) => (text += Buffer.from(bytes).toString()),
+      exit: (how) => (exit = how),
+    });
+    const { signal } = new AbortController();
+    const bounds = { env: {}, timeoutMs: 30_000, maxBytes: 100 };
+    const command = driver.exec('cut-1', { command: sh('sleep 3; echo done'), ...bounds }, signal);
+    async function* pieces(): AsyncGenerator<Buffer> {
+      for (let i = 0; i < 64; i++) {
+        yield Buffer.alloc(128 * 1024, i);
+        if (i % 16 === 8) line.cut();
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    }
+    const { output, ended } = await driver.pipe(
+      'cut-1',
+      { command: ['/bin/cat'], env: {} },
+      pieces(),
+      signal,
+    );
+    let [size, sum] = [0, 0];
+    for await (const bytes of output) {
+      size += bytes.length;
+      for (const byte of bytes) sum += byte;
+    }
+    assert.deepEqual([size, sum], [64 * 128 * 1024, 63 * 32 * 128 * 1024]);
+    assert.equal((await ended).exitCode, 0);
+    for (const word of ['first', 'second', 'third']) {
+      line.cut();
+      terminal.write(Buffer.from(`${word}\r`));
+      await eventually(`the echo of ${word}`, () => text.includes(`${word}\r\n${word}\r\n`));
+    }
+    assert.equal(Buffer.from((await command).output).toString(), 'done\n');
+    assert.equal(exit, undefined);
+    await killAgent();
+    await startAgent();
+    await eventually('the terminal is lost', () => exit?.lost === true);
+    await driver.remove('cut-1');
+  });
+
+  it('opens while the agent is away, and connects by itself when it comes', async (t) => {
+    const place = await placeOf(t);
+    const spec = specOf({ id: 'kept-1', command: sh('exec sleep 100000'), kind: 'service' });
+    await place.driver.start(spec);
+    await place.killAgent();
+    await eventually('it is gone', () => !place.link.isConnected);
+    const other = place.open();
+    t.after(() => other.close());
+    const seen: string[] = [];
+    other.watch((event) => {
+      if (event.type === 'connected') seen.push(...event.workloads.map(({ spec: { id } }) => id));
+    });
+    await other.open();
+    assert.deepEqual(seen, []);
+    await place.startAgent();
+    await eventually('it sees what runs', () => seen.includes('kept-1'));
+    await other.remove('kept-1');
+  });
+
+  it('runs again what is to run after the runner was killed while nobody was connected', async (t) => {
+    const place = await placeOf(t);
+    const command = sh('echo up; exec sleep 100000');
+    await place.driver.start(specOf({ id: 'again-1', command, kind: 'service' }));
+    place.line.pull();
+    await place.killRunner();
+    await eventually('the agent starts another', async () => {
+      return (await runnerPid(place.dataDir)) !== undefined;
+    });
+    place.line.plug();
+    await eventually('it runs', async () => {
+      const workload = await place.driver.inspect('again-1').catch(() => undefined);
+      return workload?.state.phase === 'running' && workload.state.restarts > 0;
+    });
+    await place.driver.remove('again-1');
+  });
+});
+
+describe('the driver before an agent that lies', () => {
+  const workloadOf = (id: string, owner: string): Workload => ({
+    spec: specOf({ id, owner, command: ['/bin/true'] }),
+    state: { phase: 'running', pid: 1, startedAtMs: 1, restarts: 0 } as never,
+  });
+
+  /** Its runner answers as `answer` says; `tell` sends frames without being asked. */
+  async function lying(t: TestContext, answer: (request: RequestFrame) => unknown) {
+    let runner: Duplex | undefined;
+    const link = joinedLink('srv_a', {
+      calls: {
+        [runnerCalls.records]: () => Promise.resolve(true),
+        [runnerCalls.launch]: () => Promise.resolve(null),
+      },
+      streams: {
+        [runnerCalls.stream]: (_head, stream) => {
+          const broken = (): Error => new Error('broken');
+          const common = { windowBytes: 1024 * 1024, keepMs: 1000, clock: systemClock, broken };
+          const kept = new ResumableDuplex(common);
+          kept.on('error', () => undefined);
+          stream.write(runnerGreeting('00'.repeat(16), 0));
+          kept.attach(stream, 0);
+          runner = kept;
+          const decoder = new FrameDecoder();
+          kept.on('data', (chunk: Buffer) => {
+            for (const frame of decoder.push(chunk) as RequestFrame[]) {
+              const told =
+                frame.op === 'hello' ? { ok: { protocol: runnerProtocol, pid: 1 } } : answer(frame);
+              if (told !== undefined) kept.write(encodeFrame({ re: frame.n, ...(told as object) }));
+            }
+          });
+        },
+      },
+    });
+    const driver = createRemoteDriver({
+      link,
+      logger: noLog,
+      isOwn: (owner) => owner === 'app_own',
+      requestTimeoutMs: 500,
+    });
+    t.after(() => driver.close());
+    const events: DriverEvent[] = [];
+    driver.watch((event) => events.push(event));
+    await driver.open();
+    return { driver, events, tell: (frame: unknown) => void runner?.write(encodeFrame(frame)) };
+  }
+
+  it('hears nothing of workloads whose owners are elsewhere', async (t) => {
+    const both = [workloadOf('a-1', 'app_own'), workloadOf('b-1', 'app_other')];
+    const { driver, events, tell } = await lying(t, ({ op }) =>
+      op === 'list' ? { ok: both } : { ok: both[1] },
+    );
+    assert.deepEqual(
+      (await driver.list()).map(({ spec }) => spec.id),
+      ['a-1'],
+    );
+    assert.equal(await driver.inspect('b-1'), undefined);
+    const connected = events.find((event) => event.type === 'connected');
+    assert.deepEqual(
+      connected?.workloads.map(({ spec }) => spec.id),
+      ['a-1'],
+    );
+    tell({ event: 'state', workload: both[1] });
+    tell({ event: 'state', workload: both[0] });
+    await eventually('it is told', () => events.some(({ type }) => type === 'state'));
+    const states = events.filter((event) => event.type === 'state');
+    assert.deepEqual(
+      states.map(({ workload }) => workload.spec.id),
+      ['a-1'],
+    );
+  });
+
+  it('takes no error of it but code and sentence', async (t) => {
+    const error = { code: 'CONFLICT', detail: 'No.', headers: { 'set-cookie': 'a=b' } };
+    const { driver } = await lying(t, ({ op }) => (op === 'list' ? { ok: [] } : { error }));
+    await assert.rejects(driver.freePort(), { code: 'CONFLICT', headers: undefined });
+  });
+
+  it('gives up a connection on which frames have no shape, and goes on', async (t) => {
+    const frames = [
+      null,
+      7,
+      [],
+      { event: 'state' },
+      { event: 'state', workload: {} },
+      { event: 'terminal-output', terminal: 1 },
+      { re: 'x', ok: 1 },
+      { event: 'state', workload: { spec: null } },
+    ];
+    const { driver, tell } = await lying(t, () => ({ ok: [] }));
+    for (const frame of frames) {
+      tell(frame);
+      await eventually('it answers', () =>
+        driver.list().then(
+          (list) => list.length === 0,
+          () => false,
+        ),
+      );
+    }
+  });
+});

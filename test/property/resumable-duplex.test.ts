@@ -1,0 +1,172 @@
+import assert from 'node:assert/strict';
+import { type Duplex, duplexPair } from 'node:stream';
+import { describe, it } from 'node:test';
+
+import fc from 'fast-check';
+
+import { ResumableDuplex } from '../../src/lib/resumable-duplex.ts';
+import { ManualClock, settle } from '../support/manual-clock.ts';
+
+const keepMs = 60_000;
+
+interface Ends {
+  clock: ManualClock;
+  one: ResumableDuplex;
+  other: ResumableDuplex;
+  /** The streams that carry it now. */
+  carried: [Duplex, Duplex];
+  join(): void;
+  cut(): void;
+}
+
+function ends(windowBytes = 4096): Ends {
+  const clock = new ManualClock();
+  const make = (): ResumableDuplex => {
+    const broken = (): Error => new Error('broken');
+    const made = new ResumableDuplex({ windowBytes, keepMs, clock, broken });
+    return made;
+  };
+  const [one, other] = [make(), make()];
+  const world: Ends = {
+    clock,
+    one,
+    other,
+    carried: duplexPair(),
+    join() {
+      world.carried = duplexPair();
+      const [near, far] = world.carried;
+      const [ofOne, ofOther] = [one.received, other.received];
+      one.attach(near, ofOther);
+      other.attach(far, ofOne);
+    },
+    cut() {
+      for (const stream of world.carried) stream.destroy();
+    },
+  };
+  world.join();
+  return world;
+}
+
+/** All that comes, in the order in which it comes. */
+function taken(duplex: Duplex): { bytes: () => Buffer; ended: Promise<unknown> } {
+  const chunks: Buffer[] = [];
+  duplex.on('data', (chunk: Buffer) => chunks.push(Buffer.from(chunk)));
+  const ended = new Promise((resolve) => {
+    duplex.once('end', () => resolve('end'));
+    duplex.once('error', resolve);
+  });
+  return { bytes: () => Buffer.concat(chunks), ended };
+}
+
+type Step = { kind: 'one' | 'other'; bytes: Uint8Array } | { kind: 'cut' | 'join' | 'wait' };
+
+const steps: fc.Arbitrary<Step[]> = fc.array(
+  fc.oneof(
+    fc.record({
+      kind: fc.constantFrom('one' as const, 'other' as const),
+      bytes: fc.uint8Array({ minLength: 1, maxLength: 3000 }),
+    }),
+    fc.record({ kind: fc.constantFrom('cut' as const, 'join' as const, 'wait' as const) }),
+  ),
+  { maxLength: 40 },
+);
+
+describe('a resumable duplex', () => {
+  it('carries every byte once and in order over any number of streams', async () => {
+    await fc.assert(
+      fc.asyncProperty(steps, async (all) => {
+        const world = ends();
+        const { one, other } = world;
+        const [atOther, atOne] = [taken(other), taken(one)];
+        const sent: Record<'one' | 'other', Uint8Array[]> = { one: [], other: [] };
+        let isJoined = true;
+        for (const step of all) {
+          if (step.kind === 'one' || step.kind === 'other') {
+            sent[step.kind].push(step.bytes);
+            world[step.kind].write(step.bytes);
+          } else if (step.kind === 'wait') await settle();
+          else if (step.kind === 'cut') {
+            world.cut();
+            isJoined = false;
+          } else {
+            if (isJoined) world.cut();
+            await settle();
+            world.join();
+            isJoined = true;
+          }
+        }
+        one.end();
+        other.end();
+        await settle();
+        world.cut();
+        await settle();
+        world.join();
+        assert.deepEqual(await Promise.all([atOther.ended, atOne.ended]), ['end', 'end']);
+        assert.deepEqual(atOther.bytes(), Buffer.concat(sent.one));
+        assert.deepEqual(atOne.bytes(), Buffer.concat(sent.other));
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it('lets who writes wait while the other end takes nothing, with a stream and without one', async () => {
+    for (const isCut of [false, true]) {
+      const world = ends();
+      if (isCut) world.cut();
+      let written = 0;
+      const more = (): void => {
+        while (written < 10_000_000) {
+          written += 1024;
+          if (!world.one.write(Buffer.alloc(1024))) return;
+        }
+      };
+      world.one.on('drain', more);
+      more();
+      for (let i = 0; i < 20; i++) await settle();
+      assert.ok(written < 512 * 1024, `${String(written)} bytes`);
+      world.one.destroy();
+      world.other.destroy();
+    }
+  });
+
+  it('breaks when it has no stream for long, and when the other end gives up', async () => {
+    const away = ends();
+    const [atOne, atOther] = [taken(away.one), taken(away.other)];
+    away.cut();
+    await away.clock.advance(keepMs - 1);
+    assert.equal(away.one.destroyed, false);
+    await away.clock.advance(1);
+    assert.deepEqual(
+      [String(await atOne.ended), String(await atOther.ended)],
+      ['Error: broken', 'Error: broken'],
+    );
+    const given = ends();
+    const told = taken(given.other);
+    given.one.write('some');
+    given.one.destroy();
+    assert.equal(String(await told.ended), 'Error: broken');
+  });
+
+  it('lives on when it had another stream in time', async () => {
+    const world = ends();
+    for (let i = 0; i < 3; i++) {
+      world.cut();
+      await world.clock.advance(keepMs - 1);
+      world.join();
+    }
+    await world.clock.advance(10 * keepMs);
+    const told = taken(world.other);
+    world.one.end('still here');
+    world.other.end();
+    assert.equal(await told.ended, 'end');
+    assert.equal(told.bytes().toString(), 'still here');
+  });
+
+  it('breaks when the other end claims to have what was never sent', () => {
+    const { one, carried } = ends();
+    one.on('error', () => undefined);
+    carried[0].destroy();
+    one.attach(duplexPair()[0], 1);
+    assert.equal(one.destroyed, true);
+  });
+});
