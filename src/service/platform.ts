@@ -37,7 +37,7 @@ import type { LocalDrivers } from './docker-runtime.ts';
 import { edgeSettings } from './edge-settings.ts';
 import { PlaceWatches } from './place-watches.ts';
 import { localPlace } from '../places/local-place.ts';
-import type { Place } from '../places/place.ts';
+import type { Machine, Place } from '../places/place.ts';
 import { Places } from '../places/places.ts';
 import { remotePlace } from '../places/remote-place.ts';
 import { thisMachine } from '../places/this-machine.ts';
@@ -210,9 +210,9 @@ export class Platform {
       extractors: config.bulkThreads,
     });
     const { actors, driver, streams } = this;
-    this.#servers = new ServerWatch({ driver, actors: this.actors.inside, clock, logger });
-    const unfit = reasonAgainstIsolation();
-    this.isolation = new IsolationWatch({ driver, actors: this.actors.inside, logger, unfit });
+    const watching = { driver, actors: actors.inside, logger };
+    this.#servers = new ServerWatch({ ...watching, clock });
+    this.isolation = new IsolationWatch({ ...watching, unfit: reasonAgainstIsolation() });
     this.#usage = new MetricsWriter(usageSamples, this.folders.metrics);
     this.#visits = new MetricsWriter(trafficSamples, this.folders.metrics);
     const { secrets, fetch } = this;
@@ -224,14 +224,9 @@ export class Platform {
       ...{ reader: store, logger, secrets, fetch, writing, roots: config },
     });
     this.dns = dnsLooks(store, config, clock);
-    const prepareTools = (): Promise<void> => this.#tools();
-    const { appsRoot, bulk, github, dns, folders } = this;
-    const machine = thisMachine({
-      ...{ appsRoot, runs: driver.runs, extractor: bulk, prepareTools, logger },
-      buildEnv: hostBuildEnv(),
-    });
+    const { appsRoot, github, dns, folders } = this;
     this.places = new Places({
-      here: localPlace(driver, machine, parts.host),
+      here: localPlace(driver, this.#machine(), parts.host),
       placeAt: (serverId) => this.#placeAt(serverId),
       store,
     });
@@ -243,6 +238,14 @@ export class Platform {
       ...{ secrets, fetch, github, dns, folders, appsRoot, authority: this.agentAuthority },
       backups: this.#backups.deps,
       placeOf,
+    });
+  }
+
+  #machine(): Machine {
+    const { appsRoot, driver, bulk } = this;
+    return thisMachine({
+      ...{ appsRoot, runs: driver.runs, extractor: bulk, logger: this.#parts.logger },
+      ...{ prepareTools: () => this.#tools(), buildEnv: hostBuildEnv() },
     });
   }
 

@@ -22,8 +22,8 @@ export interface RemotePlace extends Omit<ProcessPlace, 'open'> {
   link: AgentLink;
   open(options?: Partial<RemoteDriverOptions>): Driver;
   /** As kill -9 does; resolves when it is gone. */
-  killAgent(): Promise<void>;
-  startAgent(): Promise<void>;
+  killAgent: () => Promise<void>;
+  startAgent: () => Promise<void>;
 }
 
 const serverId = 'srv_other';

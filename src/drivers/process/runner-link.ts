@@ -14,6 +14,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { RunnerAnswers, RunnerRequest } from '../../protocol/runner-messages.ts';
+import type { Workload } from '../../protocol/workload.ts';
 import type { DriverEvent } from '../driver.ts';
 import { Connection, type Link } from './connection.ts';
 import { sign } from './greeting.ts';
@@ -270,16 +271,19 @@ export class RunnerLink {
       else {
         const connection = await this.connected();
         if (!this.#isToldAway) return; // It is a new one, and was told.
-        const workloads = await this.ask({ op: 'list' });
-        if (!this.#isToldAway) return;
-        this.#isToldAway = false;
-        this.#watch(connection);
-        tell({ type: 'connected', workloads });
+        this.#foundAgain(connection, await this.ask({ op: 'list' }));
       }
     } catch (err) {
       logger.warn({ err, ...this.#way.place }, 'runner_not_reached');
       this.#reconnectLater();
     }
+  }
+
+  #foundAgain(connection: Connection, workloads: Workload[]): void {
+    if (!this.#isToldAway) return; // It was lost meanwhile, and another one was told.
+    this.#isToldAway = false;
+    this.#watch(connection);
+    this.#options.tell({ type: 'connected', workloads });
   }
 
   #lost(connection: Connection): void {

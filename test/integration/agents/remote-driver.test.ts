@@ -65,7 +65,8 @@ describe('the driver of another server', () => {
     driver.watch((event) => events.push(event));
     line.pull();
     const startedAtMs = performance.now();
-    for (const asked of [driver.list(), driver.inspect('on-1'), driver.stop('on-1')]) {
+    // What was given up may still be done, before anybody hears that the server is back.
+    for (const asked of [driver.list(), driver.inspect('on-1'), driver.stop('none-1')]) {
       await assert.rejects(asked, { code: 'AGENT_UNREACHABLE' });
     }
     assert.equal(await driver.answers(1_000), false);
@@ -147,7 +148,7 @@ describe('the driver of another server', () => {
       if (event.type === 'connected') seen.push(...event.workloads.map(({ spec: { id } }) => id));
     });
     await other.open();
-    assert.deepEqual(seen, []);
+    assert.equal(seen.length, 0);
     await place.startAgent();
     await eventually('it sees what runs', () => seen.includes('kept-1'));
     await other.remove('kept-1');
