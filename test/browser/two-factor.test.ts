@@ -104,7 +104,7 @@ describe('turning two-factor on, in a browser without script', { skip }, () => {
     await page.getByRole('link', { name: 'Use a recovery code' }).click();
     await page.getByLabel('Recovery code').fill(codes[0] ?? '');
     await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.waitForURL(`${gangway.url}/api/graphql`);
+    await page.waitForURL(`${gangway.url}/`);
     await page.goto(`${gangway.url}/account/two-factor`);
     await page.getByRole('heading', { name: 'Two-factor is on' }).waitFor();
     assert.deepEqual(complaints, []);
@@ -164,7 +164,7 @@ describe('signing in with two-factor, in a browser without script', { skip }, ()
     await page.waitForURL(`${gangway.url}/login?done`);
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.goto(`${gangway.url}/login/two-factor?next=//evil.example`);
-    assert.equal(page.url(), `${gangway.url}/login?next=%2Fapi%2Fgraphql`);
+    assert.equal(page.url(), `${gangway.url}/login?next=%2F`);
     assert.deepEqual(complaints, []);
   });
 
