@@ -15,6 +15,8 @@ export interface AgentProcessOptions {
   input?: string;
   /** Instead of the command line of a clone. */
   command?: readonly string[];
+  /** What it is run by, such as in another network namespace. */
+  within?: readonly string[];
 }
 
 export interface AgentExit {
@@ -39,11 +41,13 @@ export class AgentProcess {
   }
 
   async start(more: readonly string[] = []): Promise<void> {
-    const { dataDir, args = [], input = '', command } = this.#options;
+    const { dataDir, args = [], input = '', command, within = [] } = this.#options;
     this.edgePort ||= await freePort();
     const own = command ?? ['--disable-warning=ExperimentalWarning', program, 'agent'];
     const edge = ['--edge-host', '127.0.0.1', '--edge-port', String(this.edgePort)];
-    const child = spawn(process.execPath, [
+    const [starter, ...first] = [...within, process.execPath] as [string, ...string[]];
+    const child = spawn(starter, [
+      ...first,
       ...own,
       '--data-dir',
       dataDir,

@@ -3,6 +3,7 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
 import type { Readable } from 'node:stream';
+import { promisify } from 'node:util';
 
 import type { WorkloadSpec } from '../../src/protocol/workload.ts';
 import { eventually } from './eventually.ts';
@@ -10,6 +11,7 @@ import { programPath } from './programs.ts';
 
 /** Longer than any that is answered takes. */
 const connectSeconds = 5;
+const run = promisify(execFile);
 
 /** A fresh namespace and a process that holds it. */
 export class Namespace {
@@ -37,6 +39,30 @@ export class Namespace {
     return `/proc/${String(this.pid)}/ns/net`;
   }
 
+  /** What a program is run by to be inside. */
+  get within(): readonly string[] {
+    return [programPath('nsenter') ?? 'nsenter', `--net=${this.#path}`, '--'];
+  }
+
+  /** A line from here into it, with an address at either end, of the same network of 4 addresses. */
+  async join(name: string, ours: string, theirs: string): Promise<void> {
+    const ip = (...args: string[]): Promise<unknown> => run(programPath('ip') ?? 'ip', args);
+    const inside = (...args: string[]): Promise<unknown> => {
+      const [program, ...first] = [...this.within, programPath('ip') ?? 'ip'] as [
+        string,
+        ...string[],
+      ];
+      return run(program, [...first, ...args]);
+    };
+    await ip('link', 'add', name, 'type', 'veth', 'peer', 'name', 'up0', 'netns', String(this.pid));
+    await ip('address', 'add', `${ours}/30`, 'dev', name);
+    await ip('link', 'set', name, 'up');
+    await inside('address', 'add', `${theirs}/30`, 'dev', 'up0');
+    await inside('link', 'set', 'lo', 'up');
+    await inside('link', 'set', 'up0', 'up');
+    await inside('route', 'add', 'default', 'via', ours);
+  }
+
   /** Says each visitor its address, after `greeting`. */
   async serve(host: string, port: number, greeting: string): Promise<void> {
     const script = `require('net').createServer((socket) => {
@@ -50,15 +76,13 @@ export class Namespace {
 
   /** A program inside. */
   spawn([program = '', ...args]: readonly string[]): ChildProcess & { stdout: Readable } {
-    const nsenter = programPath('nsenter') ?? 'nsenter';
-    const inside = [`--net=${this.#path}`, '--', program, ...args];
-    return spawn(nsenter, inside, { stdio: ['ignore', 'pipe', 'inherit'] });
+    const [enter = '', ...inside] = [...this.within, program, ...args];
+    return spawn(enter, inside, { stdio: ['ignore', 'pipe', 'inherit'] });
   }
 
   /** What a server says; `no` when none is reached. */
   visit(host: string, port: number, seconds = connectSeconds): Promise<string> {
-    const within = [programPath('nsenter') ?? 'nsenter', `--net=${this.#path}`, '--'];
-    return visitBy(within, host, port, seconds);
+    return visitBy(this.within, host, port, seconds);
   }
 
   async close(): Promise<void> {

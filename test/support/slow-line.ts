@@ -10,6 +10,12 @@ export interface LineOptions {
   bytesPerS?: number;
 }
 
+export interface LinePlace {
+  /** Where it listens; default 127.0.0.1 and any port. */
+  host?: string;
+  port?: number;
+}
+
 export interface SlowLine {
   readonly port: number;
   /** Connections at the moment. */
@@ -24,17 +30,23 @@ export interface SlowLine {
   plug(): void;
   /** Ends all connections, as a restart on the way does. */
   cut(): void;
+  /** From now on, for all connections; what is not named is as if there were no line. */
+  becomes(options: LineOptions): void;
   close(): Promise<void>;
 }
 
 /** What may wait within the line, one way of one connection, besides what is on its way. */
 const queueBytes = 64 * 1024;
 
-export async function slowLine(target: () => number, options: LineOptions = {}): Promise<SlowLine> {
-  const { delayMs = 0, bytesPerS = Infinity } = options;
+/** `target`: a port of 127.0.0.1. */
+export async function slowLine(
+  target: () => number,
+  options: LineOptions & LinePlace = {},
+): Promise<SlowLine> {
+  const { host = '127.0.0.1', port = 0 } = options;
+  const quality = { there: new Quality(options), back: new Quality(options) };
   const pairs = new Set<[net.Socket, net.Socket]>();
   const flows = new Set<Flow>();
-  const turns = { there: new Turns(bytesPerS), back: new Turns(bytesPerS) };
   const carried = { there: 0, back: 0 };
   let isPulled = false;
   let made = 0;
@@ -42,19 +54,8 @@ export async function slowLine(target: () => number, options: LineOptions = {}):
     made += 1;
     const far = net.connect({ port: target(), host: '127.0.0.1', noDelay: true });
     const pair: [net.Socket, net.Socket] = [near, far];
-    const held = queueBytes + Math.min((bytesPerS * delayMs) / 1000, 8 * 1024 * 1024);
-    const there = new Flow(
-      near,
-      far,
-      { delayMs, held, turns: turns.there },
-      (n) => (carried.there += n),
-    );
-    const back = new Flow(
-      far,
-      near,
-      { delayMs, held, turns: turns.back },
-      (n) => (carried.back += n),
-    );
+    const there = new Flow(near, far, quality.there, (n) => (carried.there += n));
+    const back = new Flow(far, near, quality.back, (n) => (carried.back += n));
     pairs.add(pair);
     for (const flow of [there, back]) {
       flows.add(flow);
@@ -69,7 +70,7 @@ export async function slowLine(target: () => number, options: LineOptions = {}):
       });
     }
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => server.listen(port, host, resolve));
   const pull = (pulled: boolean): void => {
     isPulled = pulled;
     for (const flow of flows) {
@@ -95,6 +96,10 @@ export async function slowLine(target: () => number, options: LineOptions = {}):
     pull: () => pull(true),
     plug: () => pull(false),
     cut,
+    becomes(next) {
+      quality.there.become(next);
+      quality.back.become(next);
+    },
     async close() {
       cut();
       await new Promise((resolve) => server.close(resolve));
@@ -102,18 +107,27 @@ export async function slowLine(target: () => number, options: LineOptions = {}):
   };
 }
 
-/** When bytes may leave so that no more of them do than a line takes. */
-class Turns {
-  readonly #bytesPerMs: number;
+/** What a line is like one way, and when bytes may leave so that no more of them do than it takes. */
+class Quality {
+  delayMs = 0;
+  /** What may wait within it. */
+  heldMax = 0;
+  #bytesPerMs = Infinity;
   #freeAtMs = 0;
 
-  constructor(bytesPerS: number) {
-    this.#bytesPerMs = bytesPerS / 1000;
+  constructor(options: LineOptions) {
+    this.become(options);
   }
 
-  next(bytes: number): number {
+  become({ delayMs = 0, bytesPerS = Infinity }: LineOptions): void {
+    this.delayMs = delayMs;
+    this.#bytesPerMs = bytesPerS / 1000;
+    this.heldMax = queueBytes + Math.min((bytesPerS * delayMs) / 1000 || 0, 8 * 1024 * 1024);
+  }
+
+  dueAtMs(bytes: number): number {
     this.#freeAtMs = Math.max(this.#freeAtMs, performance.now()) + bytes / this.#bytesPerMs;
-    return this.#freeAtMs;
+    return this.#freeAtMs + this.delayMs;
   }
 }
 
@@ -129,25 +143,20 @@ class Flow {
   isPulled = false;
   readonly #from: net.Socket;
   readonly #to: net.Socket;
-  readonly #heldMax: number;
+  readonly #quality: Quality;
   readonly #held: Held[] = [];
   #bytes = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(
-    from: net.Socket,
-    to: net.Socket,
-    { delayMs, held, turns }: { delayMs: number; held: number; turns: Turns },
-    count: (bytes: number) => void,
-  ) {
+  constructor(from: net.Socket, to: net.Socket, quality: Quality, count: (bytes: number) => void) {
     this.#from = from;
     this.#to = to;
-    this.#heldMax = held;
+    this.#quality = quality;
     from.on('data', (whole: Buffer) => {
       count(whole.length);
       for (let at = 0; at < whole.length; at += pieceBytes) {
         const chunk = whole.subarray(at, at + pieceBytes);
-        this.#held.push({ chunk, dueAtMs: turns.next(chunk.length) + delayMs });
+        this.#held.push({ chunk, dueAtMs: quality.dueAtMs(chunk.length) });
       }
       this.#bytes += whole.length;
       this.look();
@@ -170,7 +179,7 @@ class Flow {
       this.#to.write(next.chunk);
     }
     if (this.#from.destroyed && this.#held.length === 0) this.#to.end(() => this.#to.destroy());
-    else if (this.#bytes > this.#heldMax) this.#from.pause();
+    else if (this.#bytes > this.#quality.heldMax) this.#from.pause();
     else this.#from.resume();
   }
 }
