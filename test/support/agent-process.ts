@@ -45,7 +45,7 @@ export class AgentProcess {
     this.edgePort ||= await freePort();
     const own = command ?? ['--disable-warning=ExperimentalWarning', program, 'agent'];
     const edge = ['--edge-host', '127.0.0.1', '--edge-port', String(this.edgePort)];
-    const [starter, ...first] = [...within, process.execPath] as [string, ...string[]];
+    const [starter, ...first] = [...within, process.execPath];
     const child = spawn(starter, [
       ...first,
       ...own,

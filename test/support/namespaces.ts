@@ -48,10 +48,7 @@ export class Namespace {
   async join(name: string, ours: string, theirs: string): Promise<void> {
     const ip = (...args: string[]): Promise<unknown> => run(programPath('ip') ?? 'ip', args);
     const inside = (...args: string[]): Promise<unknown> => {
-      const [program, ...first] = [...this.within, programPath('ip') ?? 'ip'] as [
-        string,
-        ...string[],
-      ];
+      const [program, ...first] = [...this.within, programPath('ip') ?? 'ip'];
       return run(program, [...first, ...args]);
     };
     await ip('link', 'add', name, 'type', 'veth', 'peer', 'name', 'up0', 'netns', String(this.pid));
