@@ -4,11 +4,15 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Bench, Gangway } from './harness.ts';
 
-/** Creates an UPLOAD app and returns its id. */
-export async function createUploadApp(gangway: Gangway, name: string): Promise<string> {
+/** Creates an UPLOAD app, on another server where that is named, and returns its id. */
+export async function createUploadApp(
+  gangway: Gangway,
+  name: string,
+  serverId?: string,
+): Promise<string> {
   const { createApp } = await gangway.graphql<{ createApp: { id: string } }>(
-    `mutation ($name: String!) { createApp(input: {name: $name, source: UPLOAD}) { id } }`,
-    { name },
+    `mutation ($input: CreateAppInput!) { createApp(input: $input) { id } }`,
+    { input: { name, source: 'UPLOAD', ...(serverId !== undefined && { serverId }) } },
   );
   return createApp.id;
 }

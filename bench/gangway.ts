@@ -78,7 +78,7 @@ export async function endRunner(dataDir: string): Promise<void> {
 }
 
 /** Those whose command line names the directory, which is ours alone. */
-function pidsOf(dataDir: string): number[] {
+export function pidsOf(dataDir: string): number[] {
   return readdirSync('/proc').flatMap((name) => {
     if (!/^\d+$/.test(name) || Number(name) === process.pid) return [];
     try {

@@ -5,7 +5,7 @@
  * 2. A server that dies, is not reached or answers wrongly is an error, never a figure.
  * 3. Everything started here is ended by `close`, and every directory made here is removed.
  */
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -146,6 +146,25 @@ export class Bench {
     };
   }
 
+  /**
+   * Starts the agent of a server that was added to a Gangway; its files are in the folder. Returns once it is connected.
+   */
+  async startAgent(dataDir: string, control: string, token: string): Promise<void> {
+    const tokenFile = join(dataDir, 'token');
+    writeFileSync(tokenFile, token);
+    const edgePort = String(await freePort());
+    const own = ['agent', '--control', control, '--data-dir', dataDir, '--token-file', tokenFile];
+    const program = this.#gangway({}, [
+      ...own,
+      '--edge-host',
+      '127.0.0.1',
+      '--edge-port',
+      edgePort,
+    ]);
+    const isConnected = (line: string): boolean => line.includes('agent_connected');
+    await this.#processes.serve(program, isConnected);
+  }
+
   /** A start of its own: time to the first answer, and memory at rest after it. */
   async measureStart(env: Readonly<Record<string, string>> = {}): Promise<MeasuredStart> {
     const { child, startedMs } = await this.#freshStart(env);
@@ -239,8 +258,8 @@ export class Bench {
     return { child, startedMs, url };
   }
 
-  #gangway(env: Readonly<Record<string, string>>): Program {
-    const program = this.#program(this.#root, 'src/main.ts', ['serve']);
+  #gangway(env: Readonly<Record<string, string>>, args: readonly string[] = ['serve']): Program {
+    const program = this.#program(this.#root, 'src/main.ts', args);
     const cpus = this.#affinity?.servers ?? null;
     return { ...program, command: this.#node, env: { ...mallocEnv, ...env }, cpus };
   }
