@@ -193,12 +193,13 @@ describe(`two servers with ${haveNamespaces ? 'network namespaces' : 'loopback a
     const loggedBefore = [thinTails, thickTails].map(([one]) => one?.log.length ?? 0);
 
     both((line) => line.becomes(bad));
-    const blob = randomBytes(300_000).toString('hex');
+    const blob = randomBytes(150_000).toString('hex');
     await client.mustUpload(bulky.id, archiveOf(heavy(blob)));
     const deploying = client.deployed(bulky.id);
-    const command = exec(thick, 'sleep 8; echo done');
     await types('far');
     await deploying;
+    // Over the cut.
+    const command = exec(thick, 'sleep 3; echo done');
     const hash = createHash('sha256').update(blob).digest('hex');
     const bulkyTail = await tail(bulky);
     await until('it got all of it', patienceMs, () => bulkyTail.log.includes(`blob ${hash}`));
