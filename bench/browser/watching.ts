@@ -7,9 +7,16 @@ export const watching = `window.watching = (() => {
     .observe({ type: 'longtask', buffered: true });
   const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
   const idle = () => new Promise((resolve) => requestIdleCallback(resolve));
-  const there = async (selector) => {
-    while (document.querySelector(selector) === null) await frame();
-  };
+  const there = (selector) => new Promise((resolve) => {
+    const look = () => {
+      if (document.querySelector(selector) === null) return;
+      seen.disconnect();
+      resolve();
+    };
+    const seen = new MutationObserver(look);
+    seen.observe(document, { childList: true, subtree: true });
+    look();
+  });
   return {
     usable: async (selector) => {
       await there(selector);

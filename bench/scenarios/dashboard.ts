@@ -46,7 +46,7 @@ async function firstView(bench: Bench, browser: Browser, gangway: Gangway): Prom
   await built(gangway.url, gangway.cookie);
   const kilobytes: number[] = [];
   const ms: number[] = [];
-  await bench.eachRound(9, async () => {
+  await bench.eachRound(5, async () => {
     const window = await Window.open(browser, { ...gangway, slowness });
     ms.push(await window.usableMs('/', '.thing'));
     kilobytes.push(window.scriptBytes() / 1000);
@@ -80,14 +80,14 @@ async function manyApps(bench: Bench, browser: Browser): Promise<Row[]> {
   const ms: number[] = [];
   const frames: number[] = [];
   const worst: number[] = [];
-  await bench.eachRound(5, async () => {
+  await bench.eachRound(3, async () => {
     const window = await Window.open(browser, { url, cookie: seeded.cookie });
     ms.push(await window.usableMs('/', '.thing'));
     const { page } = window;
     // All are there: the list is as high as so many.
     const rows = `document.querySelector('.things').clientHeight / document.querySelector('.things > li').clientHeight`;
     await page.waitForFunction(`${rows} > ${String(count * 0.9)}`);
-    const took = await page.evaluate<number[]>(`watching.scroll(${bench.pick(4_000, 500)}, 240)`);
+    const took = await page.evaluate<number[]>(`watching.scroll(${bench.pick(3_000, 500)}, 240)`);
     frames.push((1000 * took.length) / took.reduce((sum, one) => sum + one, 0));
     worst.push([...took].sort((a, b) => a - b)[Math.floor(took.length * 0.99)] ?? Number.NaN);
     await window.close();
@@ -124,7 +124,7 @@ async function fullLog(bench: Bench, browser: Browser, gangway: Gangway): Promis
   const longest: number[] = [];
   const heap: number[] = [];
   const held: number[] = [];
-  const seconds = bench.pick(20, 2);
+  const seconds = bench.pick(10, 2);
   await bench.eachRound(3, async () => {
     const window = await Window.open(browser, gangway);
     const { page } = window;

@@ -10,8 +10,13 @@ export const metafileName = 'metafile.json';
 export interface DashboardManifest {
   /** Of what it was built from. */
   readonly digest: string;
-  /** Names of files. `theme` runs before anything is painted, `script` is a module. */
-  readonly entry: { readonly theme: string; readonly script: string; readonly style: string };
+  /** Names of files. `theme` runs before anything is painted, `script` is a module, `imports` what it needs to run. */
+  readonly entry: {
+    readonly theme: string;
+    readonly script: string;
+    readonly imports: readonly string[];
+    readonly style: string;
+  };
   /** In order: the first pattern that fits a path is its page. */
   readonly pages: readonly DashboardPage[];
   /** Name to media type. On disk are `<name>.br` and `<name>.gz`. */

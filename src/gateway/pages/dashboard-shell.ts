@@ -10,9 +10,12 @@ export interface Shell {
   readonly etag: string;
 }
 
-/** `page`: its place in the manifest, whose scripts the browser fetches at once; none for an unknown path. */
+/**
+ * `page`: its place in the manifest, whose scripts the browser fetches at once with those of the entry; none for an
+ * unknown path. A browser would learn of what is imported only once it has read the scripts that import it.
+ */
 export function shellOf({ entry, pages }: DashboardManifest, page: number | null): Shell {
-  const scripts = page === null ? [] : (pages[page]?.scripts ?? []);
+  const scripts = [...entry.imports, ...(page === null ? [] : (pages[page]?.scripts ?? []))];
   const { text } = html`<!doctype html>
     <html lang="en">
       <head>

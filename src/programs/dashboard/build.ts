@@ -123,6 +123,7 @@ async function manifestOf(
     entry: {
       theme: named(names, /^theme-.*\.js$/),
       script: named(names, /^main-.*\.js$/),
+      imports: importsOfMain(metafile),
       style: named(names, /^style-.*\.css$/),
     },
     pages: await pagesOf(metafile),
@@ -134,6 +135,14 @@ function named(names: readonly string[], pattern: RegExp): string {
   const name = names.find((one) => pattern.test(one));
   if (name === undefined) throw new Error(`esbuild made no ${String(pattern)}.`);
   return name;
+}
+
+/** Names of what the entry imports before it runs. */
+function importsOfMain(metafile: Metafile): string[] {
+  const main = outputOf(metafile, 'web/main.tsx');
+  if (main === null) return [];
+  const imports = staticImports(metafile, main).filter((name) => name !== main);
+  return imports.map((name) => basename(name));
 }
 
 interface Route {

@@ -25,7 +25,12 @@ const script = Buffer.from('console.log("here");'.repeat(50));
 const built: LoadedDashboard = {
   manifest: {
     digest: 'd',
-    entry: { theme: 'theme-1.js', script: 'main-1.js', style: 'style-1.css' },
+    entry: {
+      theme: 'theme-1.js',
+      script: 'main-1.js',
+      imports: ['react-1.js'],
+      style: 'style-1.css',
+    },
     pages: [
       { path: '/', scripts: ['overview-1.js'] },
       { path: '/apps/:id/:tab?', scripts: ['app-1.js', 'chunk-1.js'] },
@@ -108,7 +113,11 @@ describe('the page of the dashboard', () => {
       assert.equal(answer.status, 200, path);
       const text = await answer.text();
       const loaded = [...text.matchAll(/"\/assets\/([^"]+)"/g)].map(([, name]) => name);
-      assert.deepEqual(loaded, ['theme-1.js', 'style-1.css', 'main-1.js', ...own], path);
+      assert.deepEqual(
+        loaded,
+        ['theme-1.js', 'style-1.css', 'main-1.js', 'react-1.js', ...own],
+        path,
+      );
     }
   });
 
