@@ -81,7 +81,7 @@ async function takeFailing(studio: Studio): Promise<void> {
   await takeAll(studio, 'failing', client, await shownPages(shown), refuse);
 }
 
-export async function refuse(page: Page): Promise<void> {
+async function refuse(page: Page): Promise<void> {
   await page.route('**/api/graphql', async (route) => {
     const { operationName } = route.request().postDataJSON() as { operationName?: string };
     if (operationName === 'Session') {
