@@ -144,13 +144,17 @@ describe('apps in the dashboard', { skip: needs('chromium') }, () => {
 
   it('keeps what is typed in settings while the app changes, and saves the touched alone', async () => {
     const { gangway, page, visit } = dashboard;
-    const name = `<b>ü</b>${'x'.repeat(90)}`;
+    const name = `<b>ü</b>${'W'.repeat(90)}`;
     const { createApp } = await gangway.client.must<{ createApp: { id: string } }>(
       'mutation($name: String!) { createApp(input: {name: $name, source: UPLOAD}) { id } }',
       { name },
     );
     const { id } = createApp;
+    await page.setViewportSize({ width: 360, height: 740 });
     await visit(`/apps/${id}/settings`, name);
+    await page.getByLabel('Memory in MiB').waitFor();
+    assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 360);
+    await page.setViewportSize({ width: 1440, height: 900 });
     await assertAccessible(page);
     await page.getByLabel('Memory in MiB').fill('128');
     await page.getByLabel('Name').fill('Renamed here');

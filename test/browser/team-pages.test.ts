@@ -41,6 +41,12 @@ describe('the pages of a team', { skip: needs('chromium') }, () => {
     await invited.waitFor();
     await button('Take back').click();
     await invited.waitFor({ state: 'detached' });
+    // By the keyboard alone: the focus is back where it was.
+    await button('Invite').focus();
+    await page.keyboard.press('Enter');
+    await dialog('Invite somebody').getByLabel('Email').and(page.locator(':focus')).waitFor();
+    await page.keyboard.press('Escape');
+    await button('Invite').and(page.locator(':focus')).waitFor();
   });
 
   it('make a role of the team, change it, and show what cannot be done', async () => {

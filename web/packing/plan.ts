@@ -37,6 +37,7 @@ export async function planOf(folder: FolderNode, options: PlanOptions = {}): Pro
   const files: PlannedFile[] = [];
   const leftOut: string[] = [];
   let count = 0;
+  let bytes = 0;
   const pauses = new Pauses();
   const walk = async (inside: FolderNode, at: string, above: IgnoreRules): Promise<void> => {
     signal?.throwIfAborted();
@@ -52,10 +53,15 @@ export async function planOf(folder: FolderNode, options: PlanOptions = {}): Pro
     const found = wanted.filter((node) => !isFolder(node));
     for (let from = 0; from < found.length; from += atOnce) {
       signal?.throwIfAborted();
-      files.push(
-        ...(await Promise.all(found.slice(from, from + atOnce).map((node) => fileOf(node, at)))),
-      );
+      const nodesNow = found.slice(from, from + atOnce);
+      const next = await Promise.all(nodesNow.map((node) => fileOf(node, at)));
+      files.push(...next);
       if (files.length > filesMax) throw new PackingError(tooMany);
+      for (const { file } of next) {
+        // The browser asks the system for it, and waits meanwhile.
+        bytes += file.size;
+        await pauses.take();
+      }
       onFound?.(files.length);
       await pauses.take();
     }
@@ -63,7 +69,6 @@ export async function planOf(folder: FolderNode, options: PlanOptions = {}): Pro
     for (const node of wanted) if (isFolder(node)) await walk(node, `${at}${node.name}/`, rules);
   };
   await walk(folder, '', IgnoreRules.none);
-  const bytes = files.reduce((sum, { file }) => sum + file.size, 0);
   return { name: folder.name, files, bytes, leftOut: { count, first: leftOut } };
 }
 

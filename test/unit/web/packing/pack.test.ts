@@ -10,6 +10,7 @@ import { pack } from '../../../../web/packing/pack.ts';
 import { filesMax, PackingError, planOf } from '../../../../web/packing/plan.ts';
 import type { FolderNode, TreeNode } from '../../../../web/packing/tree.ts';
 import { verdict } from '../../../support/inspect.ts';
+import { stall } from '../../../support/stall.ts';
 
 interface Tree {
   [name: string]: string | Uint8Array<ArrayBuffer> | Tree;
@@ -126,6 +127,25 @@ describe('planOf', () => {
     isDone = true;
     assert.equal(plan.files.length, 50_000);
     assert.ok(turns > 3, `${String(turns)} turns`);
+  });
+
+  it('gives way between files whose size the browser has to ask for', async () => {
+    const slow = new File(['xy'], 'f');
+    Object.defineProperty(slow, 'size', { get: () => (stall(2), 2) });
+    const children = Array.from({ length: 300 }, (_, at): TreeNode => {
+      return { name: `f${String(at)}`, file: async () => slow };
+    });
+    let turns = 0;
+    let isDone = false;
+    const turn = (): void => {
+      turns += 1;
+      if (!isDone) setImmediate(turn);
+    };
+    setImmediate(turn);
+    const plan = await planOf({ name: 'shop', children: async () => children });
+    isDone = true;
+    assert.equal(plan.bytes, 600);
+    assert.ok(turns > 20, `${String(turns)} turns`);
   });
 
   it('refuses a folder with more files than an archive may hold, before it has read all of it', async () => {
