@@ -2,13 +2,18 @@
  * Owns what the cache knows of the schema: which objects stand for themselves, and which lists a mutation
  * changes. What a mutation returns updates its object everywhere by itself; only lists need a word here.
  */
-import { type Cache, cacheExchange, type UpdatesConfig } from '@urql/exchange-graphcache';
+import {
+  type Cache,
+  cacheExchange,
+  type OptimisticMutationConfig,
+  type UpdatesConfig,
+} from '@urql/exchange-graphcache';
 import { type Asked, follow, refetch } from './team-changes.ts';
 
 export function cache(asked: Asked) {
   const teamChanges = follow(asked);
   const updates: UpdatesConfig = { Mutation: mutations, Subscription: { teamChanges } };
-  return cacheExchange({ keys, updates });
+  return cacheExchange({ keys, updates, optimistic });
 }
 
 /** Types with an id that is not unique by itself, or with another key. */
@@ -16,6 +21,17 @@ const keys = {
   FolderGrant: (grant: Record<string, unknown>) =>
     `${String(grant['folderId'])}:${String(grant['userId'])}`,
   Member: (member: Record<string, unknown>) => member['userId'] as string | null,
+};
+
+/**
+ * Shown before the answer is there, and taken back where that is a refusal: only what is one value of one object, and
+ * is undone as easily as it is done. What starts, stops or deletes anything waits.
+ */
+const optimistic: OptimisticMutationConfig = {
+  updateBackupSchedule: ({ id, enabled }) => ({ __typename: 'BackupSchedule', id, enabled }),
+  updateMember: ({ userId, roleId }) => ({
+    ...{ __typename: 'Member', userId, role: { __typename: 'Role', id: roleId } },
+  }),
 };
 
 type Update = (result: unknown, args: Record<string, unknown>, cache: Cache) => void;
