@@ -3,6 +3,7 @@ import { toApiError } from '../api/errors.ts';
 import { Button } from './button.tsx';
 import { CopyButton } from './copy-button.tsx';
 import { Icon } from './icon.tsx';
+import { EmptyState } from './page.tsx';
 
 interface ErrorNoteProps {
   /** Anything that was thrown, or urql's error of an answer. */
@@ -13,6 +14,14 @@ interface ErrorNoteProps {
 
 export function ErrorNote({ error, retry }: ErrorNoteProps) {
   const told = toApiError(error);
+  // Nothing has failed: what a page would show is not the caller's to see. It comes by itself once it is.
+  if (retry && told.code === 'FORBIDDEN') {
+    return (
+      <EmptyState icon="shield" title="You may not see this">
+        {told.message} {told.advice}
+      </EmptyState>
+    );
+  }
   return (
     <div className="error-note" role="alert">
       <Icon name="warning" size={18} />

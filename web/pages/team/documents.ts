@@ -12,7 +12,7 @@ export const RoleFields = graphql(`
 
 export const TeamQuery = graphql(
   `
-    query TeamPage($invites: Boolean!, $policy: Boolean!) {
+    query TeamPage($invites: Boolean!, $policy: Boolean!, $registries: Boolean!) {
       members {
         userId
         name
@@ -52,7 +52,7 @@ export const TeamQuery = graphql(
       mcpSettings {
         enabled
       }
-      registries {
+      registries @include(if: $registries) {
         id
         name
         host

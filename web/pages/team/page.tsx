@@ -13,7 +13,11 @@ import { Settings } from './settings.tsx';
 
 export function Page() {
   const { team, can } = useSession();
-  const variables = { invites: can('manage_members'), policy: can('manage_team') };
+  const variables = {
+    invites: can('manage_members'),
+    policy: can('manage_team'),
+    registries: can('manage_registries'),
+  };
   const [{ data, error }, ask] = useQuery({ query: TeamQuery, variables });
   const again = (): void => ask({ requestPolicy: 'network-only' });
   if (team === null) {
@@ -36,7 +40,9 @@ export function Page() {
             { value: 'people', label: 'People', content: <People data={data} /> },
             { value: 'roles', label: 'Roles', content: <Roles roles={data.roles} /> },
             { value: 'folders', label: 'Folders', content: <Grants data={data} /> },
-            { value: 'registries', label: 'Registries', content: <Registries registries={data.registries} /> }, // prettier-ignore
+            ...(data.registries
+              ? [{ value: 'registries', label: 'Registries', content: <Registries registries={data.registries} /> }] // prettier-ignore
+              : []),
             { value: 'settings', label: 'Settings', content: <Settings data={data} again={again} /> }, // prettier-ignore
           ]}
         />

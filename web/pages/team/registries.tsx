@@ -30,7 +30,7 @@ const RemoveRegistry = graphql(`
   }
 `);
 
-type Registry = TeamAnswer['registries'][number];
+type Registry = NonNullable<TeamAnswer['registries']>[number];
 
 export function Registries({ registries }: { registries: readonly Registry[] }) {
   const { can } = useSession();

@@ -5,11 +5,16 @@ import { SuggestField, type Suggestion } from '../../../ui/suggest-field.tsx';
 import { SettingsPart } from './parts.tsx';
 import { type Change, numberOrNull, type Settings, textOrNull, useSettingsForm } from './save.ts';
 
-export function BuildSettings({ settings }: { settings: Settings }) {
+interface BuildProps {
+  settings: Settings;
+  nodeVersions: readonly Suggestion[];
+}
+
+export function BuildSettings({ settings, nodeVersions }: BuildProps) {
   return (
     <>
       {(settings.source === 'UPLOAD' || settings.source === 'GIT') && (
-        <BuildPart settings={settings} />
+        <BuildPart settings={settings} nodeVersions={nodeVersions} />
       )}
       <ResourcesPart settings={settings} />
     </>
@@ -29,7 +34,7 @@ const texts = [
   ['healthPath', 'Health path', 'the port alone', 'Healthy once it answers 2xx or 3xx.'],
 ] as const;
 
-function BuildPart({ settings: { id, build } }: { settings: Settings }) {
+function BuildPart({ settings: { id, build }, nodeVersions }: BuildProps) {
   const kept = {
     buildCommand: build.buildCommand ?? '',
     startCommand: build.startCommand ?? '',
@@ -49,7 +54,6 @@ function BuildPart({ settings: { id, build } }: { settings: Settings }) {
     },
   }));
   const { values, set } = form;
-  const nodeVersions = useNodeVersions();
   return (
     <SettingsPart title="Build" form={form} note="Holds from the next deployment on.">
       <div className="settings-row">
@@ -93,8 +97,11 @@ interface NodeVersions {
   versions: { version: string; lts: boolean; endOfLife: string | null }[];
 }
 
-/** Any other one can be typed, so that nothing is said where the list cannot be read. */
-function useNodeVersions(): Suggestion[] {
+/**
+ * Any other one can be typed, so that nothing is said where the list cannot be read. The page asks, beside its query:
+ * the part that shows them is only there behind it.
+ */
+export function useNodeVersions(): Suggestion[] {
   const { data } = useJson<NodeVersions>('/api/node-versions');
   return (data?.versions ?? []).map(({ version, lts, endOfLife }) => ({
     value: version,

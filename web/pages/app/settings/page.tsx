@@ -4,9 +4,10 @@ import { graphql, type ResultOf, type VariablesOf } from '../../../api/graphql.t
 import type { PageProps } from '../../../shell/routes.ts';
 import { ErrorNote } from '../../../ui/error-note.tsx';
 import { EmptyState, Skeleton } from '../../../ui/page.tsx';
+import type { Suggestion } from '../../../ui/suggest-field.tsx';
 import { type App, mayOn } from '../app-parts.ts';
 import { AppFrame } from '../frame.tsx';
-import { BuildSettings } from './build.tsx';
+import { BuildSettings, useNodeVersions } from './build.tsx';
 import { DangerZone } from './danger-zone.tsx';
 import { DeployHook } from './deploy-hook.tsx';
 import { EdgeSettings } from './edge.tsx';
@@ -34,9 +35,10 @@ export type Folders = ResultOf<typeof AppSettingsPage>['folders'];
 
 export function Page({ params: { id = '' } }: PageProps) {
   const query = useQuery({ query: AppSettingsPage, variables: { id } });
+  const nodeVersions = useNodeVersions();
   return (
     <AppFrame id={id} title="Settings">
-      {(app) => <Settings app={app} query={query} />}
+      {(app) => <Settings app={app} query={query} nodeVersions={nodeVersions} />}
     </AppFrame>
   );
 }
@@ -46,7 +48,13 @@ type Query = UseQueryResponse<
   VariablesOf<typeof AppSettingsPage>
 >;
 
-function Settings({ app, query: [{ data, error }, ask] }: { app: App; query: Query }) {
+interface SettingsProps {
+  app: App;
+  query: Query;
+  nodeVersions: readonly Suggestion[];
+}
+
+function Settings({ app, query: [{ data, error }, ask], nodeVersions }: SettingsProps) {
   const settings = data?.app;
   if (error)
     return <ErrorNote error={error} retry={() => ask({ requestPolicy: 'network-only' })} />;
@@ -58,7 +66,7 @@ function Settings({ app, query: [{ data, error }, ask] }: { app: App; query: Que
         <>
           <GeneralSettings settings={settings} folders={data?.folders ?? []} />
           <SourceSettings settings={settings} />
-          <BuildSettings settings={settings} />
+          <BuildSettings settings={settings} nodeVersions={nodeVersions} />
           <EdgeSettings settings={settings} />
           <DeployHook settings={settings} />
         </>
