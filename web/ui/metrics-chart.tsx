@@ -1,6 +1,7 @@
 /** Owns curves over time, drawn by uPlot, which is loaded when there is one; the newest numbers stand as text. */
 import { useEffect, useRef, useState } from 'react';
 import type { default as Uplot, Options } from 'uplot';
+import { bytesInWords } from './bytes.ts';
 
 export interface Curve {
   label: string;
@@ -24,6 +25,8 @@ interface MetricsChartProps {
 }
 
 const height = 160;
+/** Steps of an axis of bytes, whose units are those of 1024. */
+const byteSteps = Array.from({ length: 48 }, (_, power) => 2 ** power);
 const colours = ['--strong', '--good-dot', '--warn-dot', '--bad-dot'];
 
 export function MetricsChart({
@@ -116,8 +119,17 @@ function optionsOf(
       y: { range: (_plot, _min, max) => [0, Math.max(max * 1.1, atLeast, 1e-9)] },
     },
     axes: [
-      { ...axis, grid: { show: false } },
-      { ...axis, size: 64, values: (_plot, values) => values.map((one) => format(one)) },
+      {
+        ...axis,
+        grid: { show: false },
+        values: (_plot, at, _axis, _space, step) => timesInWords(at, step),
+      },
+      {
+        ...axis,
+        size: 64,
+        values: (_plot, values) => values.map((one) => format(one)),
+        ...(format === bytesInWords && { incrs: byteSteps }),
+      },
     ],
     series: [
       {},
@@ -131,6 +143,24 @@ function optionsOf(
       })),
     ],
   };
+}
+
+const clock = new Intl.DateTimeFormat(undefined, {
+  ...{ hour: '2-digit', minute: '2-digit', hourCycle: 'h23' },
+});
+const date = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric' });
+
+/** The date stands where a day begins, and below the first. */
+function timesInWords(seconds: readonly number[], step: number): string[] {
+  let last = '';
+  return seconds.map((one) => {
+    const at = new Date(one * 1_000);
+    const day = date.format(at);
+    const isSame = day === last;
+    last = day;
+    if (step >= 86_400) return day;
+    return isSame ? clock.format(at) : `${clock.format(at)}\n${day}`;
+  });
 }
 
 /** A value without neighbours makes no line. */
