@@ -19,16 +19,21 @@ export interface DashboardOptions extends GangwayOptions {
   expected?: RegExp;
 }
 
-export interface Dashboard {
-  gangway: Gangway;
-  browser: Browser;
-  context: BrowserContext;
-  /** Signed in as the owner, and at no page yet. */
+export interface Tab {
   page: Page;
-  /** What pages complained of: to be empty at the end. */
+  /** What the page complained of: to be empty at the end. */
   complaints: string[];
   /** Goes to a path and waits until its heading is there. */
   visit: (path: string, heading?: string | RegExp) => Promise<void>;
+  /** Does it again where Chromium broke off what the page loaded meanwhile. */
+  whole: <T>(load: () => Promise<T>) => Promise<T>;
+}
+
+/** Its tab is signed in as the owner, and at no page yet. */
+export interface Dashboard extends Tab {
+  gangway: Gangway;
+  browser: Browser;
+  context: BrowserContext;
   /** GraphQL requests that the page sent since the last call, by the names of their operations. */
   requests: () => string[];
   end: () => Promise<void>;
@@ -56,53 +61,57 @@ export async function openDashboard(options: DashboardOptions = {}): Promise<Das
     await signInWith(context, gangway.client, gangway.url);
     // The first one is built now, which takes a while where other tests run, too.
     await fetch(gangway.url, { headers: { cookie: gangway.client.cookie } });
-    const page = await context.newPage();
-    page.setDefaultTimeout(pageMs);
+    const tab = await openTab(context, expected);
     const asked: string[] = [];
-    page.on('request', (request) => {
+    tab.page.on('request', (request) => {
       if (request.method() !== 'POST' || !request.url().endsWith('/api/graphql')) return;
       const { operationName } = request.postDataJSON() as { operationName?: string };
       asked.push(operationName ?? '');
     });
-    const torn = tornLoads(page);
-    const visit = async (path: string, heading: string | RegExp = /./): Promise<void> => {
-      const load = async (): Promise<void> => {
-        await page.goto(path);
-        await page.getByRole('heading', { level: 1, name: heading }).waitFor();
-      };
-      while (!(await torn.during(load)));
-    };
-    const complaints = complaintsOf(page, expected);
     const requests = (): string[] => asked.splice(0);
-    return { gangway, browser, context, page, complaints, visit, requests, end };
+    return { ...tab, gangway, browser, context, requests, end };
   } catch (error) {
     await end();
     throw error;
   }
 }
 
+/** Another tab of a window; `expected` as for a dashboard. */
+export async function openTab(context: BrowserContext, expected?: RegExp): Promise<Tab> {
+  const page = await context.newPage();
+  page.setDefaultTimeout(pageMs);
+  const whole = wholeLoads(page);
+  const visit = (path: string, heading: string | RegExp = /./): Promise<void> =>
+    whole(async () => {
+      await page.goto(path);
+      await page.getByRole('heading', { level: 1, name: heading }).waitFor();
+    });
+  return { page, complaints: complaintsOf(page, expected), visit, whole };
+}
+
 /**
- * Loads of a page that Chromium broke off: it does so with all connections whenever this machine gets or loses an
- * address, as it does by each container of the tests beside this one.
+ * Chromium breaks off all connections whenever this machine gets or loses an address, as it does by each container of
+ * the tests beside this one.
  */
-function tornLoads(page: Page): { during: (load: () => Promise<void>) => Promise<boolean> } {
+function wholeLoads(page: Page): Tab['whole'] {
+  const torn = Symbol('broken off');
   let tear: () => void = () => undefined;
   page.on('requestfailed', (request) => {
-    const isNeeded = ['document', 'script', 'stylesheet'].includes(request.resourceType());
+    const isNeeded = ['document', 'script', 'stylesheet', 'fetch'].includes(request.resourceType());
     if (isNeeded && request.failure()?.errorText === networkChanged) tear();
   });
-  return {
-    /** Whether it was whole; rejects with what `load` rejects with. */
-    during: async (load) => {
-      const torn = new Promise<false>((resolve) => {
+  return async (load) => {
+    for (;;) {
+      const tears = new Promise<typeof torn>((resolve) => {
         tear = () => {
-          resolve(false);
+          resolve(torn);
         };
       });
-      const loaded = load().then(() => true);
+      const loaded = load();
       loaded.catch(() => undefined);
-      return await Promise.race([torn, loaded]);
-    },
+      const first = await Promise.race([tears, loaded]);
+      if (first !== torn) return first;
+    }
   };
 }
 
@@ -121,18 +130,19 @@ export async function assertAccessible(page: Page): Promise<void> {
   assert.deepEqual(await accessFaults(page), []);
 }
 
-interface AccessFault {
+export interface AccessFault {
   id: string;
   impact: string;
   nodes: string[];
 }
 
-/** What axe-core finds serious or worse on the page as it is. */
-export async function accessFaults(page: Page): Promise<AccessFault[]> {
+/** What axe-core finds serious or worse on the page as it is; by the named rules, or by all. */
+export async function accessFaults(page: Page, rules?: readonly string[]): Promise<AccessFault[]> {
   // By a debugger's evaluation, which the policy of the page does not bind.
-  await page.evaluate(axe);
+  if (await page.evaluate(`typeof axe === 'undefined'`)) await page.evaluate(axe);
+  const options = { resultTypes: ['violations'], ...(rules && { runOnly: rules }) };
   const found = await page.evaluate<AccessFault[]>(`
-    axe.run({ resultTypes: ['violations'] }).then(({ violations }) => violations.map(({ id, impact, nodes }) =>
+    axe.run(${JSON.stringify(options)}).then(({ violations }) => violations.map(({ id, impact, nodes }) =>
       ({ id, impact, nodes: nodes.map(({ html, failureSummary }) => html + ' ' + failureSummary) })))`);
   return found.filter(({ impact }) => impact === 'serious' || impact === 'critical');
 }

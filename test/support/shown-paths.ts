@@ -5,6 +5,8 @@ export interface ShownPage {
   /** Of a picture's file, such as `app-log`. */
   name: string;
   path: string;
+  /** As `shell/routes.ts` has it. */
+  route: string;
   /** Of an app or a database. */
   isOfThing: boolean;
 }
@@ -14,13 +16,18 @@ const databaseTabs = ['', 'console', 'metrics', 'backups', 'settings'];
 /** Plain data, whose pages are imported only when they are called; the server reads it like this, too. */
 const place = new URL('../../web/shell/routes.ts', import.meta.url).href;
 
+/** The paths of its routes, such as `/apps/:id`. */
+export async function dashboardRoutes(): Promise<string[]> {
+  const { routes } = (await import(place)) as { routes: readonly { path: string }[] };
+  return routes.map(({ path }) => path);
+}
+
 /** All that can be shown; what names something that `shown` lacks is left out. */
 export async function shownPages({ appId, deploymentId, databaseId }: Shown): Promise<ShownPage[]> {
-  const { routes } = (await import(place)) as { routes: readonly { path: string }[] };
-  return routes.flatMap(({ path }) => {
+  return (await dashboardRoutes()).flatMap((path) => {
     if (path === '/databases/:id/:tab?') {
       return databaseTabs.map((tab) =>
-        pageAt(`/databases/${databaseId}/${tab}`.replace(/\/$/, ''), `database ${tab}`),
+        pageAt(path, `/databases/${databaseId}/${tab}`.replace(/\/$/, ''), `database ${tab}`),
       );
     }
     const ids: Readonly<Record<string, string>> = {
@@ -34,7 +41,7 @@ export async function shownPages({ appId, deploymentId, databaseId }: Shown): Pr
       return id;
     });
     if (/\/\/|\/$/.test(filled) && filled !== '/') return [];
-    return [pageAt(filled, nameOf(path))];
+    return [pageAt(path, filled, nameOf(path))];
   });
 }
 
@@ -50,10 +57,11 @@ function nameOf(path: string): string {
   return words.map((word) => word.replace(/^:/, '')).join(' ');
 }
 
-function pageAt(path: string, name: string): ShownPage {
+function pageAt(route: string, path: string, name: string): ShownPage {
   return {
     name: name.trim().replaceAll(' ', '-'),
     path,
+    route,
     isOfThing: /^(app|database)\b/.test(name),
   };
 }

@@ -45,8 +45,16 @@ interface Team {
   folders: { website: string; tools: string };
 }
 
-/** The team of the owner, full; and the app in it whose last deployment failed. */
-export async function furnish(gangway: Gangway): Promise<{ full: Shown; failing: Shown }> {
+export interface Furnished {
+  full: Shown;
+  /** Its app is one whose last deployment failed. */
+  failing: Shown;
+  /** Who has nothing but the folder of that app and of the one that is full, to deploy in it and read its logs. */
+  guest: Client;
+}
+
+/** The team of the owner, full. */
+export async function furnish(gangway: Gangway): Promise<Furnished> {
   const { client } = gangway;
   const { viewerTeam } = await client.must<{ viewerTeam: { id: string } }>('{ viewerTeam { id } }');
   const teamId = viewerTeam.id;
@@ -54,12 +62,12 @@ export async function furnish(gangway: Gangway): Promise<{ full: Shown; failing:
   const tools = await makeFolder(client, teamId, 'Internal tools');
   await makeFolder(client, teamId, 'Reports', tools);
   const team: Team = { client, teamId, folders: { website, tools } };
-  const [shopApp, failing, databaseId] = await Promise.all([
+  const [shopApp, failing, databaseId, guest] = await Promise.all([
     pushedShop(gangway, team),
     failingApps(team),
     databases(team),
-    otherApps(team),
     people(gangway, team),
+    otherApps(team),
     tokensAndSuch(gangway, team),
   ]);
   await Promise.all([visits(gangway, shopApp), backups(team, shopApp.id, databaseId)]);
@@ -69,7 +77,7 @@ export async function furnish(gangway: Gangway): Promise<{ full: Shown; failing:
     { id: shopApp.id },
   );
   const full = { appId: shopApp.id, deploymentId: app.latestDeployment.id, databaseId };
-  return { full, failing: { ...failing, databaseId } };
+  return { full, failing: { ...failing, databaseId }, guest };
 }
 
 /** Waits for the backups that `furnish` began: they give way to everything else, which takes long on a busy machine. */
@@ -179,7 +187,7 @@ async function databases({ client, folders }: Team): Promise<string> {
   return createDatabase.id;
 }
 
-async function people(gangway: Gangway, { client, teamId, folders }: Team): Promise<void> {
+async function people(gangway: Gangway, { client, teamId, folders }: Team): Promise<Client> {
   const member = await roleNamed(client, teamId, 'Member');
   const viewer = await roleNamed(client, teamId, 'Viewer');
   const support = await makeRole(client, teamId, 'Support', [
@@ -201,6 +209,7 @@ async function people(gangway: Gangway, { client, teamId, folders }: Team): Prom
       inTeam(teamId),
     );
   }
+  return guest;
 }
 
 async function tokensAndSuch(gangway: Gangway, { client }: Team): Promise<void> {
