@@ -34,7 +34,7 @@ const shapes = {
   logout: 'M10 4H5v16h5M15 8l4 4-4 4M19 12H9',
   menu: 'M4 7h16M4 12h16M4 17h16',
   moon: 'M20 14.5A8.5 8.5 0 0 1 9.5 4 8.5 8.5 0 1 0 20 14.5',
-  more: 'M5 12h.01M12 12h.01M19 12h.01',
+  more: 'M5 11.5v1M4.5 12h1M12 11.5v1M11.5 12h1M19 11.5v1M18.5 12h1',
   pause: 'M9 5v14M15 5v14',
   play: 'M7 5v14l11-7z',
   plus: 'M12 5v14M5 12h14',
