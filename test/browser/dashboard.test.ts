@@ -94,10 +94,11 @@ describe('the dashboard', { skip: needs('chromium') }, () => {
     await page.getByRole('link', { name: 'Loose', exact: true }).waitFor();
   });
 
-  it('keeps the page when the session ends, and goes on once one is signed in again', async () => {
+  it('keeps the page when the session ends in the middle of a form, and goes on once one is signed in again', async () => {
     const { gangway, page, context } = dashboard;
-    const search = page.getByRole('searchbox', { name: 'Search apps and databases' });
-    await search.fill('Loose');
+    await page.getByRole('button', { name: 'New folder' }).click();
+    const name = page.getByLabel('Name');
+    await name.fill('Kept');
     const other = await gangway.signIn();
     await gangway.client.must('mutation { logout }');
     await page.getByRole('dialog', { name: 'You are signed out' }).waitFor();
@@ -105,11 +106,13 @@ describe('the dashboard', { skip: needs('chromium') }, () => {
     gangway.client.cookie = other.cookie;
     await signInWith(context, other, gangway.url);
     await page.getByRole('button', { name: 'I have signed in' }).click();
-    assert.equal(await search.inputValue(), 'Loose');
+    assert.equal(await name.inputValue(), 'Kept');
+    await page.getByRole('button', { name: 'Create' }).click();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Delete the folder Kept' }).waitFor();
     const create = 'mutation { createApp(input: {name: "Loose too", source: UPLOAD}) { id } }';
     await gangway.client.must(create);
     await page.getByRole('link', { name: 'Loose too' }).first().waitFor();
-    await search.fill('');
   });
 
   it('makes a folder', async () => {

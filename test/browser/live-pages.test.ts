@@ -153,18 +153,23 @@ describe('open pages', { skip: needs('chromium') }, () => {
       await page.getByRole('link', { name: 'Lent app' }).waitFor();
       await lend(client, folder, guestId, []);
       await page.getByRole('link', { name: 'Lent app' }).waitFor({ state: 'detached' });
+      await client.must('mutation($id: ID!) { removeMember(userId: $id) }', { id: guestId });
+      await page.getByText('You are in no team yet').waitFor();
     });
   });
 
-  it('go on behind a lost network, also with what was never loaded', async () => {
+  it('go on behind an hour without a network, also with what was never loaded', async () => {
     const { gangway, page, context, visit } = dashboard;
+    await page.clock.install();
     await visit('/', 'Overview');
     await keeping(page, async () => {
       await context.setOffline(true);
       await page.getByRole('link', { name: 'Activity' }).click();
       await page.locator('.skeleton').waitFor();
+      await page.clock.fastForward('01:00:00');
       await context.setOffline(false);
       await page.getByRole('heading', { level: 1, name: 'Activity' }).waitFor();
+      await page.clock.resume();
       await page.getByRole('link', { name: 'Overview' }).click();
       await page.getByRole('link', { name: 'Held', exact: true }).click();
       await page.getByRole('heading', { level: 1, name: 'Held' }).waitFor();
