@@ -166,8 +166,11 @@ describe('open pages', { skip: needs('chromium') }, () => {
       await context.setOffline(true);
       await page.getByRole('link', { name: 'Activity' }).click();
       await page.locator('.skeleton').waitFor();
+      await page.keyboard.press('Control+k');
       await page.clock.fastForward('01:00:00');
       await context.setOffline(false);
+      await page.getByRole('dialog', { name: 'Search' }).waitFor();
+      await page.keyboard.press('Escape');
       await page.getByRole('heading', { level: 1, name: 'Activity' }).waitFor();
       await page.clock.resume();
       await page.getByRole('link', { name: 'Overview' }).click();

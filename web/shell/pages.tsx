@@ -4,7 +4,7 @@ import { Route as RouteAt, Switch, useLocation } from 'wouter';
 import { ButtonLink } from '../ui/button.tsx';
 import { EmptyState, Page, Skeleton } from '../ui/page.tsx';
 import { Boundary, pageLoaded } from './boundary.tsx';
-import { type PageModule, type PageProps, type Route, routes } from './routes.ts';
+import { type PageProps, type Route, routes } from './routes.ts';
 
 const lazyPages = routes.map(({ path, load }) => ({ path, Shown: lazyPage(load) }));
 
@@ -19,7 +19,7 @@ function lazyPage(load: Route['load']): ComponentType<PageProps> {
 const againMs = 2_000;
 
 /** While the server is out of reach it is tried again; the frame says so meanwhile. */
-async function loaded(load: Route['load']): Promise<PageModule> {
+export async function loaded<Module>(load: () => Promise<Module>): Promise<Module> {
   for (;;) {
     try {
       return await load();

@@ -17,10 +17,12 @@ import { Toasts } from '../ui/toast.tsx';
 import { setConnection, useConnection } from './connection.ts';
 import { Navigation } from './navigation.tsx';
 import { Notices } from './notices.tsx';
-import { Pages } from './pages.tsx';
+import { loaded, Pages } from './pages.tsx';
 import { type Session, SessionContext, SessionQuery, useSession } from './session.ts';
 
-const Palette = lazy(async () => ({ default: (await import('./palette.tsx')).Palette }));
+const Palette = lazy(async () => ({
+  default: (await loaded(() => import('./palette.tsx'))).Palette,
+}));
 
 const SwitchTeam = graphql(`
   mutation SwitchTeam($teamId: ID!) {
