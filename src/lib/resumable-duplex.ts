@@ -68,8 +68,13 @@ export class ResumableDuplex extends Duplex {
       stream.destroy();
       return;
     }
-    if (theirs < this.#acknowledged || theirs > this.#written) {
+    if (theirs > this.#written) {
       this.destroy(this.#options.broken());
+      stream.destroy();
+      return;
+    }
+    if (theirs < this.#acknowledged) {
+      // It was asked for over a connection that was lost since, and comes behind the stream that followed it.
       stream.destroy();
       return;
     }

@@ -5,6 +5,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 
 import { ResumableDuplex } from '../../src/lib/resumable-duplex.ts';
+import { eventually } from '../support/eventually.ts';
 import { ManualClock, settle } from '../support/manual-clock.ts';
 
 const keepMs = 60_000;
@@ -160,6 +161,20 @@ describe('a resumable duplex', () => {
     world.other.end();
     assert.equal(await told.ended, 'end');
     assert.equal(told.bytes().toString(), 'still here');
+  });
+
+  it('stays with its stream where one comes late that was asked for before it', async () => {
+    const world = ends(100_000);
+    const told = taken(world.other);
+    world.one.write(Buffer.alloc(64 * 1024));
+    await eventually('all has come', () => told.bytes().length === 64 * 1024);
+    const late = duplexPair();
+    world.one.attach(late[0], 0);
+    assert.deepEqual([world.one.destroyed, late[0].destroyed], [false, true]);
+    world.one.end('still here');
+    world.other.end();
+    assert.equal(await told.ended, 'end');
+    assert.equal(told.bytes().subarray(-10).toString(), 'still here');
   });
 
   it('breaks when the other end claims to have what was never sent', () => {
