@@ -25,6 +25,7 @@ function ends(windowBytes = 4096): Ends {
   const make = (): ResumableDuplex => {
     const broken = (): Error => new Error('broken');
     const made = new ResumableDuplex({ windowBytes, keepMs, clock, broken });
+    made.on('error', () => undefined); // A test that is about it listens itself.
     return made;
   };
   const [one, other] = [make(), make()];
@@ -134,6 +135,7 @@ describe('a resumable duplex', () => {
     const away = ends();
     const [atOne, atOther] = [taken(away.one), taken(away.other)];
     away.cut();
+    await settle();
     await away.clock.advance(keepMs - 1);
     assert.equal(away.one.destroyed, false);
     await away.clock.advance(1);
