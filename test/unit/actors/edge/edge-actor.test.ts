@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import { edgeActor, edgeDefinition } from '../../../../src/actors/edge/edge-actor.ts';
 import { localServerId } from '../../../../src/places/local-place.ts';
 import { ActorRuntime } from '../../../../src/actors/runtime/runtime.ts';
+import { appSocketOf } from '../../../../src/protocol/panel-sockets.ts';
 import type { EdgeRoute, Vacancy } from '../../../../src/protocol/workload.ts';
 import type { AcmeAccountRecord, AppRecord } from '../../../../src/store/records/records.ts';
 import { put } from '../../../../src/store/records/table.ts';
@@ -75,7 +76,7 @@ describe('the edge actor', () => {
       { id: 'a', slug: 'a', ...live },
       { id: 'b', slug: 'b' },
       { id: 'c', slug: 'c', deletedAtMs: 1 },
-      { id: 'd', slug: 'd', serverId: 'other' },
+      { id: 'd', slug: 'd', serverId: 'srv_other', ...live },
     ]);
     await runtime.ask(edge, { type: 'sync' });
     assert.deepEqual(driver.routes, [
@@ -85,6 +86,12 @@ describe('the edge actor', () => {
         app: { id: 'a', name: 'Shop' },
       },
       { host: 'b.test', targets: [], vacancy: 'not_deployed', app: { id: 'b', name: 'Shop' } },
+      // Of another server: by way of this one.
+      {
+        host: 'd.test',
+        targets: [{ host: 'd', port: 0, socket: appSocketOf('d') }],
+        app: { id: 'd', name: 'Shop' },
+      },
     ]);
     const targets = [{ host: '127.0.0.1', port: 9 }];
     await runtime.ask(edge, { type: 'route', appId: 'b', routes: [{ host: 'b.test', targets }] });
