@@ -25,7 +25,7 @@ export interface DatabaseTarget {
   server: string | null;
   /** The programs of the machine; null: the server runs in its image, which brings its own. */
   tools: ClientTools | null;
-  /** Its files on this machine; null: they lie in a volume of its image. */
+  /** Its files on this machine; null: they lie in a volume of its image, or on another server. */
   files: OwnFolder | null;
   /** Its volume, under the name `data`; null: its files lie on this machine. */
   volumes: OwnVolumes | null;

@@ -6,6 +6,12 @@ import { before, describe, it } from 'node:test';
 
 import { AgentProcess } from '../support/agent-process.ts';
 import { cleanups } from '../support/cleanups.ts';
+import {
+  beginBackup,
+  endedRun,
+  makeDestination,
+  type Run,
+} from '../support/backups-over-graphql.ts';
 import { Databases } from '../support/databases.ts';
 import { found } from '../support/eventually.ts';
 import { type AppInfo, archiveOf, Client } from '../support/gangway-client.ts';
@@ -146,6 +152,19 @@ describe('another server', () => {
       execDatabaseConsole: { output: string };
     }>(query, { id, command });
     assert.match(execDatabaseConsole.output, /42/);
+    const { client } = gangway;
+    const destinationId = await makeDestination(client, 'Disk', { encrypt: true });
+    const backup = async (of: object): Promise<Run> =>
+      await endedRun(client, (await beginBackup(client, { ...of, destinationId })).id);
+    // PostgreSQL as it comes with Gangway has no pg_dump, and its files are there.
+    const run = await backup({ databaseId: id });
+    assert.deepEqual(
+      [run.status, run.error],
+      ['failed', 'There is no pg_dump for this PostgreSQL. (ENGINE_NOT_AVAILABLE)'],
+    );
+    const refused = await backup({ appId: app.id });
+    assert.equal(refused.status, 'failed');
+    assert.match(refused.error ?? '', /on another server/);
     const other = await gangway.client.createApp('Home', {
       env: [{ key: 'URL', value: `\${database.${id}.url}` }],
     });

@@ -12,6 +12,7 @@ import type { Source } from '../../backups/sources/source.ts';
 import type { AppVolume, DatabaseTarget } from '../../backups/targets.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
+import { localServerId } from '../../places/local-place.ts';
 import { databaseFiles } from '../../places/database-folders.ts';
 import type { OwnPaths, Place } from '../../places/place.ts';
 import type { Reader } from '../../store/reader-and-journal.ts';
@@ -47,7 +48,7 @@ export interface InstanceParts {
   snapshots: string;
 }
 
-/** Rejects with NOT_FOUND, ENCRYPTION_REQUIRED, NOT_RUNNING and ENGINE_NOT_AVAILABLE. */
+/** Rejects with NOT_FOUND, ENCRYPTION_REQUIRED, NOT_RUNNING and ENGINE_NOT_AVAILABLE; CONFLICT for files of another server. */
 export async function sourceOf(
   parts: SourceParts & InstanceParts,
   { kind, targetId }: BackupTarget,
@@ -79,6 +80,7 @@ export async function databaseTarget(
   const { tools, database } = await machine();
   const place = database({ id, uid });
   const isImage = driver.runs === 'image';
+  const hasFiles = !isImage && record.serverId === localServerId;
   return {
     ...{ engine, version, databaseName, username, port },
     ...openPasswords(secrets, record),
@@ -89,7 +91,7 @@ export async function databaseTarget(
     tools: isImage
       ? null
       : { find: (names) => tools.find(names), ask: (program, args) => tools.ask(program, args) },
-    files: isImage ? null : { root: place.root, data: basename(place.data), uid },
+    files: hasFiles ? { root: place.root, data: basename(place.data), uid } : null,
     ...{ volumes: null, beside: null, server: null },
     control: { stop: notForDumps, start: notForDumps, replaced: notForDumps },
   };
@@ -116,6 +118,12 @@ async function sourceOfApp(
   app: Readonly<AppRecord>,
   { encrypted }: SourceOptions,
 ): Promise<Source> {
+  if (app.serverId !== localServerId) {
+    throw new ServiceError(
+      'CONFLICT',
+      'The files of an app on another server are not backed up yet.',
+    );
+  }
   const { id, uid, upload } = app;
   const own = uid > 0 ? uid : null;
   const { driver, machine } = placeOf(app.serverId);

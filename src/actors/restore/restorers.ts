@@ -11,6 +11,7 @@ import { recoverVolumes } from '../../backups/restores/volume-swap.ts';
 import type { OwnFolder, OwnVolumes } from '../../backups/targets.ts';
 import { removeInThread } from '../../backups/threads/tree-thread.ts';
 import { ServiceError } from '../../lib/errors.ts';
+import { localServerId } from '../../places/local-place.ts';
 import type { AppFiles, OwnPaths } from '../../places/place.ts';
 import type { AppRecord, DatabaseRecord } from '../../store/records/records.ts';
 import { tables } from '../../store/records/tables.ts';
@@ -22,8 +23,14 @@ import { ownVolumes } from '../workload/volumes.ts';
 /** Beside the folders of an app, on their file system. */
 const stagingName = 'restoring';
 
-/** Rejects with NOT_FOUND, NOT_RUNNING, ENGINE_NOT_AVAILABLE and ARTIFACT_UNFIT. */
+/** Rejects with NOT_FOUND, NOT_RUNNING, ENGINE_NOT_AVAILABLE and ARTIFACT_UNFIT; CONFLICT for what is on another server. */
 export async function restorerOf(parts: SourceParts, of: RestoreOf): Promise<Restorer> {
+  if (isElsewhere(parts, of)) {
+    throw new ServiceError(
+      'CONFLICT',
+      'Nothing is restored on another server yet: download the backup, and restore it here.',
+    );
+  }
   if (of.kind === 'app') return await restorerOfApp(parts, appOf(parts, of), of);
   const { artifact, isOwn, bytes, control } = of;
   const record = databaseOf(parts, of);
@@ -41,6 +48,8 @@ export async function recover(
   of: RecoverOf,
   signal: AbortSignal,
 ): Promise<SwapState> {
+  // Nothing was begun there.
+  if (isElsewhere(parts, of)) return 'previous';
   if (of.kind === 'app') {
     const app = appOf(parts, of);
     const volumes = await volumesOf(parts, app, of);
@@ -76,6 +85,11 @@ async function recoverFolder(
   if (isPutBack) await control.stop();
   await recoverSwap(place, isReplaced);
   return isPutBack;
+}
+
+function isElsewhere(parts: SourceParts, of: { kind: string; targetId: string }): boolean {
+  const { serverId } = of.kind === 'app' ? appOf(parts, of) : databaseOf(parts, of);
+  return serverId !== localServerId;
 }
 
 function appOf({ reader }: SourceParts, { targetId }: { targetId: string }): Readonly<AppRecord> {
