@@ -1,10 +1,13 @@
-/** Owns the place of a server that is not known any more: nothing there is reached, whatever is asked. */
+/**
+ * Owns the place of a server that is not known any more: nothing there is reached, and nothing there is ours. So what is
+ * to end or to be removed there is gone, and its app or database can be deleted; all else is refused.
+ */
 import type { Driver } from '../drivers/driver.ts';
 import { ServiceError } from '../lib/errors.ts';
-import type { Place } from './place.ts';
+import type { Machine, OwnPaths, Place } from './place.ts';
 
 export function unreachedPlace(serverId: string): Place {
-  return { serverId, driver, edge: driver, machine: away, connect: away };
+  return { serverId, driver, edge: driver, machine: () => Promise.resolve(machine), connect: away };
 }
 
 function away(): Promise<never> {
@@ -15,6 +18,45 @@ function away(): Promise<never> {
 
 const nothing = (): void => undefined;
 const done = (): Promise<void> => Promise.resolve();
+
+const paths: OwnPaths = { root: '', data: '', home: '', temp: '', files: { root: '', temp: '' } };
+
+const machine: Machine = {
+  uids: null,
+  namedUid: null,
+  toolchain: { path: [], node: '', staticServer: '', nodeVersion: '' },
+  buildEnv: {},
+  tools: {
+    path: [],
+    find: away,
+    ask: away,
+    ownPostgres: away,
+    packagedPostgres: away,
+    sqlPrompt: away,
+  },
+  app: () => ({
+    ...paths,
+    release: () => '',
+    source: () => ({ hasFile: away, hasFolder: away, text: away }),
+    ensure: away,
+    unpack: away,
+    emptyRelease: away,
+    removeRelease: done,
+    keepReleases: done,
+    remove: done,
+  }),
+  database: () => ({
+    ...paths,
+    run: '',
+    makeAnew: away,
+    ensure: away,
+    write: away,
+    writeData: away,
+    lend: away,
+    handOver: away,
+    remove: done,
+  }),
+};
 
 const driver: Driver = {
   name: 'remote',
@@ -27,10 +69,10 @@ const driver: Driver = {
   watch: () => nothing,
   acknowledge: nothing,
   start: away,
-  inspect: away,
-  list: away,
-  stop: away,
-  remove: away,
+  inspect: () => Promise.resolve(undefined),
+  list: () => Promise.resolve([]),
+  stop: done,
+  remove: done,
   follow: away,
   probe: away,
   listeners: away,
@@ -39,9 +81,9 @@ const driver: Driver = {
   exec: away,
   pipe: away,
   usage: away,
-  removeVolume: away,
-  removeVolumesOf: away,
+  removeVolume: done,
+  removeVolumesOf: done,
   freePort: away,
-  setRoutes: away,
-  setCertificates: away,
+  setRoutes: done,
+  setCertificates: done,
 };

@@ -239,4 +239,28 @@ describe('another server', () => {
     const wanted = { name: 'New', engine: 'POSTGRES', serverId };
     assert.equal(await gangway.client.fails(database, { input: wanted }), 'CONFLICT');
   });
+
+  it('lets go of what a server had that is removed by force', async () => {
+    await gangway.client.must('mutation($id: ID!) { drainServer(id: $id, drain: false) { id } }', {
+      id: serverId,
+    });
+    const left = await gangway.client.createApp('Left', { serverId });
+    await gangway.client.mustUpload(left.id, archiveOf(counting('left')));
+    await gangway.client.deployed(left.id);
+    const databases = new Databases(gangway);
+    const { id } = await databases.create({ name: 'Left', serverId });
+    await databases.becomes(id, 'running');
+    const remove = 'mutation($id: ID!, $force: Boolean) { removeServer(id: $id, force: $force) }';
+    assert.equal(await gangway.client.fails(remove, { id: serverId }), 'CONFLICT');
+    await gangway.client.must(remove, { id: serverId, force: true });
+    const command = 'mutation($id: ID!) { execConsole(appId: $id, command: "true") { exitCode } }';
+    assert.equal(await gangway.client.fails(command, { id: left.id }), 'AGENT_UNREACHABLE');
+    for (const [what, one] of [
+      ['deleteApp', left.id],
+      ['deleteDatabase', id],
+    ] as const) {
+      await change(what, one);
+      await change('purgeFromTrash', one);
+    }
+  });
 });
