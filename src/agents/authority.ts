@@ -11,6 +11,7 @@ import { createHash, createPublicKey, type KeyObject, type X509Certificate } fro
 import type { Piscina } from 'piscina';
 import type { Clock } from '../lib/clock.ts';
 import { ServiceError } from '../lib/errors.ts';
+import { laneHosts } from '../protocol/agent-wire.ts';
 import type { Reader } from '../store/reader-and-journal.ts';
 import type { AgentAuthorityRecord } from '../store/records/records.ts';
 import { tables } from '../store/records/tables.ts';
@@ -22,11 +23,6 @@ import type {
   MadeAuthority,
   NewAuthority,
 } from './certificate-work.ts';
-
-/** What agents call the control plane, whatever its address is. */
-export const controlHost = 'control.gangway.internal';
-/** The same, for the connection that carries bytes in bulk. */
-export const bulkHost = 'bulk.gangway.internal';
 
 export interface AgentAuthorityOptions {
   reader: Pick<Reader, 'get'>;
@@ -89,7 +85,7 @@ export class AgentAuthority {
     const nowMs = this.#options.clock.now();
     const { authority, control } = await this.#run<MadeAuthority>('makeAuthority', {
       name: 'Gangway agents',
-      hosts: [controlHost, bulkHost],
+      hosts: Object.values(laneHosts),
       notBeforeMs: nowMs - backdatedYears * yearMs,
       notAfterMs: nowMs + authorityYears * yearMs,
     } satisfies NewAuthority);

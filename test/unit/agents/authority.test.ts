@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { createHash, createPublicKey, generateKeyPairSync, X509Certificate } from 'node:crypto';
 import { after, before, beforeEach, describe, it } from 'node:test';
 
-import { AgentAuthority, bulkHost, controlHost } from '../../../src/agents/authority.ts';
+import { AgentAuthority } from '../../../src/agents/authority.ts';
+import { laneHosts } from '../../../src/protocol/agent-wire.ts';
 import type { ServerRecord } from '../../../src/store/records/records.ts';
 import { put } from '../../../src/store/records/table.ts';
 import { tables } from '../../../src/store/records/tables.ts';
@@ -71,7 +72,7 @@ describe('the authority for agents', () => {
     assert.ok(
       control.verify(ca.publicKey) && control.publicKey.equals(createPublicKey(controlKey)),
     );
-    for (const host of [controlHost, bulkHost]) assert.equal(control.checkHost(host), host);
+    for (const host of Object.values(laneHosts)) assert.equal(control.checkHost(host), host);
     assert.deepEqual(control.keyUsage, ['1.3.6.1.5.5.7.3.1']);
     assert.equal(ca.ca, true);
     for (const one of [control, ca]) {
@@ -149,9 +150,11 @@ describe('the authority for agents', () => {
   it('refuses a request with a foreign name', async () => {
     const foreign = /^csr: It names somebody else/;
     await refused(requestOf(key, { subject: 'srv_02' }), foreign, ['builder-1']);
-    await refused(requestOf(key, { subject: controlHost }), foreign);
+    await refused(requestOf(key, { subject: laneHosts.control }), foreign);
     await refused(requestOf(key, { dns: ['srv_02'] }), foreign);
-    await refused(requestOf(key, { dns: ['builder-1', controlHost] }), foreign, ['builder-1']);
+    await refused(requestOf(key, { dns: ['builder-1', laneHosts.control] }), foreign, [
+      'builder-1',
+    ]);
     await refused(requestOf(key, { ip: [127, 0, 0, 1] }), foreign);
     await refused(requestOf(key, { uris: ['builder-1'] }), foreign, ['builder-1']);
   });
