@@ -116,6 +116,10 @@ export class AgentLane {
   /** Ends everything under way now, says why, and then closes. */
   dismiss(goodbye: Goodbye): void {
     if (this.#lost.signal.aborted) return;
+    if (this.#isOver) {
+      this.close();
+      return;
+    }
     this.#lost.abort(unreachable());
     const stream = this.#session.request({ ':method': 'POST', ':path': agentPaths.goodbye });
     stream.on('error', () => undefined);
@@ -210,8 +214,13 @@ export class AgentLane {
     return decodePlain(Buffer.concat(chunks));
   }
 
+  /** A session may be gone a little before it says so. */
+  get #isOver(): boolean {
+    return this.#lost.signal.aborted || this.#session.closed || this.#session.destroyed;
+  }
+
   #request(path: string, headers: http2.OutgoingHttpHeaders): http2.ClientHttp2Stream {
-    if (this.#lost.signal.aborted) throw unreachable();
+    if (this.#isOver) throw unreachable();
     if (this.#underWay >= underWayMax[this.lane]) {
       throw new ServiceError('OVERLOADED', 'Too much is under way to that server; retry.');
     }
