@@ -16,14 +16,12 @@ import type { Place } from '../places/place.ts';
 import { appSocketOf } from '../protocol/panel-sockets.ts';
 import { socketAddress } from '../protocol/runner-socket.ts';
 import type { Reader } from '../store/reader-and-journal.ts';
-import type { JournalEntry } from '../store/reader-and-journal.ts';
+import { type AppsStore, FollowedApps } from '../store/reading/followed-apps.ts';
 import type { AppRecord } from '../store/records/records.ts';
 import { tables } from '../store/records/tables.ts';
 
 export interface AppWaysOptions {
-  store: Pick<Reader, 'get' | 'scan'> & {
-    subscribe(listener: (entry: JournalEntry) => void): () => void;
-  };
+  store: AppsStore & Pick<Reader, 'get'>;
   placeOf: (serverId: string) => Pick<Place, 'connect'>;
   /** Makes the folder where the edge starts, unless it is there. */
   dir: () => string;
@@ -33,8 +31,6 @@ export interface AppWaysOptions {
 }
 
 const silenceMs = 60_000;
-/** Apps after which the walk over all of them lets other work run. */
-const walkStep = 200;
 const awayPage =
   '<!doctype html><meta charset="utf-8"><title>Not reached</title><p>The server that runs this app is not reached at the moment. Try again soon.\n';
 const away = [
@@ -53,31 +49,22 @@ export class AppWays {
   readonly #ways = new Map<string, Server>();
   readonly #open = new Set<Socket>();
   readonly #ending = new AbortController();
-  #unsubscribe: () => void = () => undefined;
+  readonly #apps: FollowedApps;
 
   constructor(options: AppWaysOptions) {
     this.#options = options;
+    this.#apps = new FollowedApps(options.store, {
+      see: (app) => this.#see(app),
+      gone: (id) => this.#close(id),
+    });
   }
 
   async start(): Promise<void> {
-    const { store } = this.#options;
-    this.#unsubscribe = store.subscribe(({ changes }) => {
-      for (const change of changes) {
-        if (change.table !== tables.apps.name) continue;
-        if (change.op === 'put' || change.op === 'insert') this.#see(change.value as AppRecord);
-        else this.#close(String(change.key));
-      }
-    });
-    let walked = 0;
-    for (const app of store.scan(tables.apps)) {
-      if (++walked % walkStep === 0) await new Promise(setImmediate);
-      if (this.#ending.signal.aborted) return;
-      this.#see(app);
-    }
+    await this.#apps.start();
   }
 
   close(): void {
-    this.#unsubscribe();
+    this.#apps.close();
     this.#ending.abort();
     for (const id of [...this.#ways.keys()]) this.#close(id);
     for (const socket of this.#open) socket.destroy();

@@ -5,53 +5,36 @@
 import type { Driver } from '../../drivers/driver.ts';
 import { accessLogOf } from '../../protocol/workload.ts';
 import type { AppRecord } from '../../store/records/records.ts';
-import { tables } from '../../store/records/tables.ts';
-import type { JournalEntry, Reader } from '../../store/reader-and-journal.ts';
+import { type AppsStore, FollowedApps } from '../../store/reading/followed-apps.ts';
 import type { LiveLogs } from './live-logs.ts';
 
 export interface AccessFeedsOptions {
   place: { serverId: string; edge: Pick<Driver, 'follow' | 'acknowledge'> };
   streams: Pick<LiveLogs, 'feed'>;
-  store: Pick<Reader, 'scan'> & {
-    subscribe(listener: (entry: JournalEntry) => void): () => void;
-  };
+  store: AppsStore;
 }
-
-/** After this many apps the walk over all of them lets other work run. */
-const walkStep = 200;
 
 export class AccessFeeds {
   readonly #options: AccessFeedsOptions;
   /** By app. */
   readonly #feeds = new Map<string, AbortController>();
-  #unsubscribe: () => void = () => undefined;
-  #isClosed = false;
+  readonly #apps: FollowedApps;
 
   constructor(options: AccessFeedsOptions) {
     this.#options = options;
+    this.#apps = new FollowedApps(options.store, {
+      see: (app) => this.#see(app),
+      gone: (id) => this.#feeds.get(id)?.abort(),
+    });
   }
 
   /** To be called once the driver is open. */
   async start(): Promise<void> {
-    const { store } = this.#options;
-    this.#unsubscribe = store.subscribe(({ changes }) => {
-      for (const change of changes) {
-        if (change.table !== tables.apps.name) continue;
-        if (change.op === 'put' || change.op === 'insert') this.#see(change.value as AppRecord);
-        else this.#feeds.get(String(change.key))?.abort();
-      }
-    });
-    let walked = 0;
-    for (const app of store.scan(tables.apps)) {
-      if (++walked % walkStep === 0) await new Promise(setImmediate);
-      if (this.#isClosed) return;
-      this.#see(app);
-    }
+    await this.#apps.start();
   }
 
   close(): void {
-    this.#isClosed = true;
-    this.#unsubscribe();
+    this.#apps.close();
     for (const feed of this.#feeds.values()) feed.abort();
   }
 
