@@ -50,7 +50,8 @@ async function resume(
       kept.attach(next.stream, next.received);
       return;
     } catch (error) {
-      const mayPass = error instanceof ServiceError && error.status === 503;
+      // Whatever else a connection says as it goes may pass with it: the agent's own refusals do not.
+      const mayPass = !(error instanceof ServiceError) || error.status === 503;
       if (!mayPass) kept.destroy(lost());
       else await backAgain(link, clock);
     }
