@@ -13,6 +13,7 @@ import type { TLSSocket } from 'node:tls';
 import { type Clock, whenLate } from '../lib/clock.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { Http2Duplex } from '../lib/http2-duplex.ts';
+import { orderGuard } from '../lib/http2-order.ts';
 import { Pulse } from '../lib/http2-pulse.ts';
 import { FittingWindow } from '../lib/http2-window.ts';
 import {
@@ -54,6 +55,7 @@ export class AgentLane {
   readonly #socket: TLSSocket;
   readonly #pulse: Pulse;
   readonly #lost = new AbortController();
+  readonly #guard = orderGuard(() => this.close());
   #underWay = 0;
   #fuss = { count: 0, sinceMs: 0 };
 
@@ -228,6 +230,7 @@ export class AgentLane {
       { ...headers, ':method': 'POST', ':path': path },
       { endStream: false },
     );
+    this.#guard(stream);
     this.#underWay += 1;
     stream.once('close', () => (this.#underWay -= 1));
     // Whoever waits for the stream hears of it as well.

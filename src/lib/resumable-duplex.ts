@@ -79,8 +79,11 @@ export class ResumableDuplex extends Duplex {
       return;
     }
     const before = this.#stream;
-    this.#stream = stream;
+    this.#stream = null;
     before?.destroy();
+    // What waits for room is written by this, and goes behind all that is kept.
+    this.#acknowledge(theirs);
+    this.#stream = stream;
     this.#cancelKeep();
     this.#headFilled = 0;
     this.#left = 0;
@@ -91,7 +94,6 @@ export class ResumableDuplex extends Duplex {
     stream.on('data', (chunk: Buffer) => {
       if (this.#stream === stream) this.#take(chunk);
     });
-    this.#acknowledge(theirs);
     for (const { bytes } of this.#kept) this.#sendData(bytes);
     if (this.#finishing !== null) this.#send(frames.end, 0);
     if (stream.destroyed) this.#detach(stream);

@@ -62,22 +62,28 @@ function taken(duplex: Duplex): { bytes: () => Buffer; ended: Promise<unknown> }
 
 type Step = { kind: 'one' | 'other'; bytes: Uint8Array } | { kind: 'cut' | 'join' | 'wait' };
 
+/** No two of them are alike, nor are their parts. */
+function counted([length, first]: [number, number]): Uint8Array {
+  return Uint8Array.from({ length }, (_, i) => first + 7 * i + (i >> 8));
+}
+
 const steps: fc.Arbitrary<Step[]> = fc.array(
   fc.oneof(
     fc.record({
       kind: fc.constantFrom('one' as const, 'other' as const),
-      bytes: fc.uint8Array({ minLength: 1, maxLength: 3000 }),
+      bytes: fc.tuple(fc.integer({ min: 1, max: 20_000 }), fc.nat(255)).map(counted),
     }),
     fc.record({ kind: fc.constantFrom('cut' as const, 'join' as const, 'wait' as const) }),
   ),
-  { maxLength: 40 },
+  // Many and large enough to fill the window.
+  { maxLength: 40, size: 'max' },
 );
 
 describe('a resumable duplex', () => {
   it('carries every byte once and in order over any number of streams', async () => {
     await fc.assert(
       fc.asyncProperty(steps, async (all) => {
-        const world = ends();
+        const world = ends(64 * 1024);
         const { one, other } = world;
         const [atOther, atOne] = [taken(other), taken(one)];
         const sent: Record<'one' | 'other', Uint8Array[]> = { one: [], other: [] };

@@ -10,6 +10,7 @@ import type { TLSSocket } from 'node:tls';
 import { type Clock, whenLate } from '../../../lib/clock.ts';
 import { asServiceError, ServiceError } from '../../../lib/errors.ts';
 import { Http2Duplex } from '../../../lib/http2-duplex.ts';
+import { orderGuard } from '../../../lib/http2-order.ts';
 import { Pulse } from '../../../lib/http2-pulse.ts';
 import { FittingWindow } from '../../../lib/http2-window.ts';
 import type { Logger } from '../../../lib/log.ts';
@@ -53,6 +54,7 @@ export class ServedLane {
   readonly #session: http2.ServerHttp2Session;
   readonly #end = Promise.withResolvers<undefined>();
   readonly #pulse: Pulse;
+  readonly #guard = orderGuard(() => this.close());
   #isGreeted = false;
 
   constructor(options: ServedLaneOptions) {
@@ -99,6 +101,7 @@ export class ServedLane {
   }
 
   #take(stream: http2.ServerHttp2Stream, headers: http2.IncomingHttpHeaders): void {
+    this.#guard(stream);
     stream.on('error', () => undefined); // 'close' follows.
     const path = String(headers[':path']);
     const named = (prefix: string): string => decodeURIComponent(path.slice(prefix.length));
