@@ -94,6 +94,22 @@ describe('the log viewer', { skip: needs('chromium') }, () => {
     assert.match((await long?.innerText()) ?? '', /… 58,000 more characters$/);
   });
 
+  it('goes where a key leads before the browser scrolls, which a new line would undo', async () => {
+    const { page } = dashboard;
+    // Of such a key the browser itself takes no notice.
+    const press = (key: string) =>
+      page.evaluate(`document.querySelector('.log-scroll').dispatchEvent(
+        new KeyboardEvent('keydown', { key: ${JSON.stringify(key)}, bubbles: true }))`);
+    const newest = page.getByRole('button', { name: 'To the newest line' });
+    await press('PageUp');
+    await newest.waitFor();
+    await press('Home');
+    await isShown(1);
+    await press('End');
+    await isShown(count);
+    await newest.waitFor({ state: 'detached' });
+  });
+
   it('finds lines of the whole log, leads to them, and gives a link that does, too', async () => {
     const { page, visit } = dashboard;
     const search = page.getByRole('searchbox', { name: 'Search the whole log' });

@@ -9,6 +9,7 @@ import { Gangway, type GangwayOptions } from './gangway.ts';
 
 const require = createRequire(import.meta.url);
 const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
+const isAgain = new RegExp(`interrupted by another navigation|${networkChanged}`);
 /** The first page waits until the dashboard is built. */
 const pageMs = 60_000;
 
@@ -94,7 +95,7 @@ export async function openTab(context: BrowserContext, expected?: RegExp): Promi
  * the tests beside this one.
  */
 function wholeLoads(page: Page): Tab['whole'] {
-  const torn = Symbol('broken off');
+  const torn: unique symbol = Symbol('broken off');
   let tear: () => void = () => undefined;
   page.on('requestfailed', (request) => {
     const isNeeded = ['document', 'script', 'stylesheet', 'fetch'].includes(request.resourceType());
@@ -107,7 +108,11 @@ function wholeLoads(page: Page): Tab['whole'] {
           resolve(torn);
         };
       });
-      const loaded = load();
+      // Chromium may go there again by itself, before it says so.
+      const loaded = load().catch((error: unknown): typeof torn => {
+        if (isAgain.test(String(error))) return torn;
+        throw error;
+      });
       loaded.catch(() => undefined);
       const first = await Promise.race([tears, loaded]);
       if (first !== torn) return first;

@@ -96,6 +96,7 @@ export class LogModel {
     this.#reading?.stop.abort();
     this.#reading = null;
     clearTimeout(this.#readTimer);
+    this.#readTimer = 0;
     if (this.#telling !== null) clearTimeout(this.#telling);
     this.#telling = null;
   }

@@ -3,6 +3,7 @@
  * are kept. A line's place is its offset; a browser's own scroll height ends far before a million lines.
  */
 import {
+  type KeyboardEvent,
   memo,
   type ReactNode,
   useCallback,
@@ -85,6 +86,16 @@ export function LogPane(props: LogPaneProps) {
     if (!isAtEnd) setTop(firstOffset + share * lastTop);
   }, [expectedPx, firstOffset, lastTop, onFollows]);
 
+  // At once: a line that comes before the browser has scrolled would lead back to the end.
+  const onKeyDown = (event: KeyboardEvent): void => {
+    if (event.altKey || event.metaKey || event.shiftKey || lastTop === 0) return;
+    if (event.key === 'Home') setTop(firstOffset);
+    else if (event.key === 'ArrowUp' || event.key === 'PageUp') setTop(firstOffset + place);
+    else if (event.key !== 'End') return;
+    if (event.key === 'Home' || event.key === 'End') event.preventDefault();
+    onFollows(event.key === 'End');
+  };
+
   return (
     <div
       ref={scroller}
@@ -94,6 +105,7 @@ export function LogPane(props: LogPaneProps) {
       aria-label={props.label}
       tabIndex={0}
       onScroll={onScroll}
+      onKeyDown={onKeyDown}
     >
       <div className="log-spacer" style={{ height: Math.max(spacerPx, height) }}>
         <div className={look.wraps ? 'log-window log-wraps' : 'log-window'} style={{ height }}>
