@@ -1,6 +1,7 @@
 /** Owns what backups and restores know of what they are made of: a database with its server, the files of an app. */
 import type { Pipe, VolumeFolders, Volumes } from '../drivers/driver.ts';
 import type { PipeSpec } from '../protocol/workload.ts';
+import type { MissedEntries } from './threads/messages.ts';
 import type { DatabaseEngine } from '../store/records/records.ts';
 
 export interface DatabaseTarget {
@@ -94,11 +95,18 @@ export interface ServerControl {
 /** The files of an app. */
 export interface AppTarget {
   /** What the app keeps. */
-  volumes: readonly AppVolume[] | ReadVolumes;
+  volumes: readonly ReadVolume[] | ReadVolumes;
   /** The archive that was uploaded last. */
   upload: { filename: string; path: string } | null;
   /** What `app.json` holds: settings, as plain data. */
   settings: unknown;
+}
+
+/** A tree of an app, wherever it is. */
+export interface ReadVolume {
+  name: string;
+  /** As `OwnTrees.archive`. */
+  read: (prefix: string, signal: AbortSignal) => AsyncGenerator<Uint8Array, MissedEntries>;
 }
 
 export interface AppVolume {

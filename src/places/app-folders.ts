@@ -14,11 +14,15 @@
 import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { BulkPool, Extracted } from '../archives/receiving/bulk-pool.ts';
+import type { OwnFolder } from '../backups/targets.ts';
+import type { MissedEntries } from '../backups/threads/messages.ts';
+import { treeInThread } from '../backups/threads/tree-thread.ts';
 import { removeTree } from '../lib/untrusted-files/remove.ts';
 import { handOver } from '../lib/untrusted-files/owners.ts';
-import { AppPaths, makeAll } from './owned-folders.ts';
-import type { AppFiles, FilesOwner, SourceArchive, UnpackOptions } from './place.ts';
+import { AppPaths, dataTree, makeAll } from './owned-folders.ts';
+import type { AppFiles, FilesOwner, SourceArchive, TreeName, UnpackOptions } from './place.ts';
 import { ReleaseFolder } from './release-source.ts';
+import { fillTree, packTree } from './trees.ts';
 
 export type Extractor = Pick<BulkPool, 'extract'>;
 
@@ -60,6 +64,29 @@ export class AppFolders extends AppPaths implements AppFiles {
     });
     if (!isOurs) await handOver(folder, uid);
     return extracted;
+  }
+
+  pack(tree: TreeName, signal: AbortSignal): AsyncGenerator<Uint8Array, MissedEntries> {
+    return packTree(this.#folderOf(tree), signal);
+  }
+
+  archive(
+    tree: TreeName,
+    prefix: string,
+    signal: AbortSignal,
+  ): AsyncGenerator<Uint8Array, MissedEntries> {
+    const { root, data: name } = this.#folderOf(tree);
+    return treeInThread({ root, name, prefix }, signal);
+  }
+
+  async fill(tree: TreeName, tar: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void> {
+    await this.ensure();
+    await fillTree(this.#folderOf(tree), tar, signal);
+  }
+
+  #folderOf(tree: TreeName): OwnFolder {
+    const root = tree === dataTree ? this.root : this.releases;
+    return { root, data: tree, uid: this.#uid };
   }
 
   async emptyRelease(name: string): Promise<string> {

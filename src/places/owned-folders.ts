@@ -11,6 +11,9 @@ import { ensureLive } from '../backups/restores/folder-swap.ts';
 import { makeOurs, makeTheirs } from '../lib/untrusted-files/owners.ts';
 import type { FilesOwner, OwnPaths } from './place.ts';
 
+/** What an app or a database keeps, as a tree. */
+export const dataTree = 'data';
+
 /** The paths alone: they follow from the folder of all and the id, on whatever machine that is. */
 export class OwnedPaths implements OwnPaths {
   readonly root: string;
@@ -20,7 +23,7 @@ export class OwnedPaths implements OwnPaths {
 
   constructor(parent: string, id: string) {
     this.root = join(parent, id);
-    this.data = join(this.root, 'data');
+    this.data = join(this.root, dataTree);
     this.home = join(this.root, 'home');
     this.temp = join(this.root, 'tmp');
   }

@@ -1,9 +1,8 @@
 /** Owns the files of apps and databases on another server: their paths here, and what is done to them there. */
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import type { Duplex } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import type { Extracted } from '../archives/receiving/bulk-pool.ts';
+import type { MissedEntries } from '../backups/threads/messages.ts';
 import type { AgentLink } from '../protocol/agent-link.ts';
 import {
   type AppFilesRequest,
@@ -16,8 +15,6 @@ import {
 } from '../protocol/agent-place.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { foreignError } from '../protocol/foreign-error.ts';
-import { FrameDecoder } from '../protocol/message-frames.ts';
-import { decodePlain } from '../protocol/plain-cbor.ts';
 import { AppPaths, DatabasePaths } from './owned-folders.ts';
 import type {
   AppFiles,
@@ -25,15 +22,16 @@ import type {
   FilesOwner,
   ReleaseSource,
   SourceArchive,
+  TreeName,
   UnpackOptions,
 } from './place.ts';
 import { numberIn, recordIn } from './plain-values.ts';
+import { fillThere, packedThere, sentAndTold } from './remote-trees.ts';
 import { firstByte, restOf } from './streamed.ts';
 
 /** A tree of many files is removed, or handed over, in so long. */
 const treeMs = 10 * 60_000;
 const readMaxBytes = 1024 * 1024;
-const answerMaxBytes = 64 * 1024;
 const countMax = Number.MAX_SAFE_INTEGER;
 
 type Without<T, K extends string> = T extends unknown ? Omit<T, K> : never;
@@ -73,12 +71,24 @@ export class RemoteAppFiles extends AppPaths implements AppFiles {
     const how = { format, sizeBytes, keepsSoleFolder, isOurs };
     const head: UnpackHead = { owner: this.#owner, release, ...how };
     const stream = await this.#link.stream(placeStreams.unpack, head, 'bulk', signal);
-    try {
-      const [told] = await Promise.all([answerOf(stream), sent(path, stream, signal)]);
-      return extractedIn(told);
-    } finally {
-      stream.destroy();
-    }
+    return extractedIn(await sentAndTold(stream, createReadStream(path), signal));
+  }
+
+  pack(tree: TreeName, signal: AbortSignal): AsyncGenerator<Uint8Array, MissedEntries> {
+    return packedThere(this.#link, { kind: 'app', owner: this.#owner, tree }, signal);
+  }
+
+  archive(
+    tree: TreeName,
+    prefix: string,
+    signal: AbortSignal,
+  ): AsyncGenerator<Uint8Array, MissedEntries> {
+    const head = { kind: 'app', owner: this.#owner, tree, prefix } as const;
+    return packedThere(this.#link, head, signal);
+  }
+
+  fill(tree: TreeName, tar: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void> {
+    return fillThere(this.#link, { kind: 'app', owner: this.#owner, tree }, tar, signal);
   }
 
   async emptyRelease(release: string): Promise<string> {
@@ -143,6 +153,23 @@ export class RemoteDatabaseFiles extends DatabasePaths implements DatabaseFiles 
     await this.#do({ op: 'remove' });
   }
 
+  pack(tree: TreeName, signal: AbortSignal): AsyncGenerator<Uint8Array, MissedEntries> {
+    return packedThere(this.#link, { kind: 'database', owner: this.#owner, tree }, signal);
+  }
+
+  archive(
+    tree: TreeName,
+    prefix: string,
+    signal: AbortSignal,
+  ): AsyncGenerator<Uint8Array, MissedEntries> {
+    const head = { kind: 'database', owner: this.#owner, tree, prefix } as const;
+    return packedThere(this.#link, head, signal);
+  }
+
+  fill(tree: TreeName, tar: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void> {
+    return fillThere(this.#link, { kind: 'database', owner: this.#owner, tree }, tar, signal);
+  }
+
   async #do(request: Without<DatabaseFilesRequest, 'owner'>): Promise<void> {
     const message = { owner: this.#owner, ...request };
     await this.#link.call(placeCalls.database, message, { timeoutMs: treeMs });
@@ -159,24 +186,6 @@ async function textAt(link: AgentLink, look: SourceLook): Promise<string | null>
   } finally {
     stream.destroy();
   }
-}
-
-/** The other side may answer, and end, before it has taken all: then its answer says why. */
-async function sent(path: string, stream: Duplex, signal: AbortSignal): Promise<void> {
-  await pipeline(createReadStream(path), stream, { signal, end: true }).catch((error: unknown) => {
-    signal.throwIfAborted();
-    const { code } = error as NodeJS.ErrnoException;
-    if (code !== 'ERR_STREAM_PREMATURE_CLOSE' && code !== 'ERR_STREAM_DESTROYED') throw error;
-  });
-}
-
-async function answerOf(stream: Duplex): Promise<unknown> {
-  const frames = new FrameDecoder({ maxBytes: answerMaxBytes, decode: decodePlain });
-  for await (const chunk of stream as AsyncIterable<Buffer>) {
-    const [answer] = frames.push(chunk);
-    if (answer !== undefined) return answer;
-  }
-  throw new ServiceError('AGENT_UNREACHABLE', 'The server was lost while it unpacked an archive.');
 }
 
 function extractedIn(told: unknown): Extracted {

@@ -27,6 +27,7 @@ import { factsOf } from './machine-facts.ts';
 import type { AppFiles, Machine } from './place.ts';
 import { isIn, numberIn, oneIn, recordIn, refused, textIn, textsIn } from './plain-values.ts';
 import { answerTools } from './served-tools.ts';
+import { sendTree, takeTree } from './served-trees.ts';
 import { connectServed } from './served-connections.ts';
 import { isOfWorkload, releaseName, type ServedFiles, servedFiles } from './served-owners.ts';
 
@@ -58,6 +59,8 @@ export function servedPlace(options: ServedPlaceOptions): AgentServices {
     },
     streams: {
       [placeStreams.unpack]: (head, stream) => unpack(options, files, head, stream),
+      [placeStreams.pack]: (head, stream) => sendTree(files, head, stream, logger),
+      [placeStreams.fill]: (head, stream) => takeTree(files, head, stream, logger),
       [placeStreams.text]: (head, stream) => sendText(files, head, stream, logger),
       [placeStreams.connect]: (head, stream) =>
         connectServed(head, stream, {

@@ -4,7 +4,7 @@
  */
 import type { Driver } from '../drivers/driver.ts';
 import { ServiceError } from '../lib/errors.ts';
-import type { Machine, OwnPaths, Place } from './place.ts';
+import type { Machine, OwnPaths, OwnTrees, Place } from './place.ts';
 
 export function unreachedPlace(serverId: string): Place {
   return { serverId, driver, edge: driver, machine: () => Promise.resolve(machine), connect: away };
@@ -20,6 +20,17 @@ const nothing = (): void => undefined;
 const done = (): Promise<void> => Promise.resolve();
 
 const paths: OwnPaths = { root: '', data: '', home: '', temp: '', files: { root: '', temp: '' } };
+
+async function* nothingOf(): AsyncGenerator<Uint8Array, never> {
+  yield await away();
+  return await away();
+}
+
+const trees: OwnTrees = {
+  pack: nothingOf,
+  archive: nothingOf,
+  fill: away,
+};
 
 const machine: Machine = {
   uids: null,
@@ -41,6 +52,7 @@ const machine: Machine = {
     ensure: away,
     unpack: away,
     emptyRelease: away,
+    ...trees,
     removeRelease: done,
     keepReleases: done,
     remove: done,
@@ -52,6 +64,7 @@ const machine: Machine = {
     ensure: away,
     write: away,
     writeData: away,
+    ...trees,
     lend: away,
     handOver: away,
     remove: done,

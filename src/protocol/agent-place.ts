@@ -16,6 +16,10 @@ export const placeCalls = {
 export const placeStreams = {
   /** `UnpackHead`, then the archive; answered with one frame, `UnpackAnswer`. */
   unpack: 'place.unpack',
+  /** `TreeHead`; answered with frames: the bytes of a tar, and in the end `{ missed }`, or `{ error }`. */
+  pack: 'place.pack',
+  /** `TreeHead`, then a tar; answered with one frame, null or `{ error }`. */
+  fill: 'place.fill',
   /** `SourceLook`; answered with a `streamMark`, then the text. */
   text: 'place.text',
   /** `ConnectHead`; answered with a `streamMark`, then the bytes of both sides, or the name of the system's error. */
@@ -62,6 +66,15 @@ export interface UnpackHead {
   sizeBytes: number;
   keepsSoleFolder: boolean;
   isOurs: boolean;
+}
+
+export interface TreeHead {
+  kind: 'app' | 'database';
+  owner: OwnerMessage;
+  /** `data`, or the name of a release. */
+  tree: string;
+  /** To `pack`, of what any archive may hold alone; absent: all, faithfully. */
+  prefix?: string;
 }
 
 export type UnpackAnswer =

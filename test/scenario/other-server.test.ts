@@ -1,10 +1,11 @@
 /** Apps and databases on another server: they are used from here as those at home, and go on when the link does not. */
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { before, describe, it } from 'node:test';
 
-import { AgentProcess } from '../support/agent-process.ts';
+import type { AgentProcess } from '../support/agent-process.ts';
 import { cleanups } from '../support/cleanups.ts';
 import {
   beginBackup,
@@ -14,12 +15,11 @@ import {
 } from '../support/backups-over-graphql.ts';
 import { Databases } from '../support/databases.ts';
 import { found } from '../support/eventually.ts';
-import { type AppInfo, archiveOf, Client } from '../support/gangway-client.ts';
+import { type AppInfo, archiveOf, type Client } from '../support/gangway-client.ts';
 import { Gangway, until } from '../support/gangway.ts';
 import { LogTail } from '../support/log-tail.ts';
+import { type OtherServer, otherServer } from '../support/other-server.ts';
 import { freePort } from '../support/ports.ts';
-import { runnerOf, signal } from '../support/processes.ts';
-import { tempDir } from '../support/runner.ts';
 
 /** Answers with its name, and counts aloud. */
 const counting = (name: string): Record<string, string> => ({
@@ -35,49 +35,20 @@ describe('another server', () => {
   let agent: AgentProcess;
   /** Visits at the edge of the other server. */
   let there: Client;
-  let folder: string;
+  let dataDir: string;
   let serverId: string;
+  let connected: OtherServer['connected'];
   let app: AppInfo;
 
   before(async () => {
     const env = { GANGWAY_AGENT_PORT: String(await freePort()) };
     gangway = await Gangway.open({ env });
     later(() => gangway.end());
-    folder = tempDir();
-    fs.chmodSync(folder, 0o711);
-    later(() => fs.rmSync(folder, { recursive: true, force: true }));
-    const query = 'mutation { addServer(name: "other") { server { id } bootstrapToken } }';
-    const { addServer } = await gangway.client.must<{
-      addServer: { server: { id: string }; bootstrapToken: string };
-    }>(query);
-    serverId = addServer.server.id;
-    agent = new AgentProcess({
-      dataDir: path.join(folder, 'data'),
-      args: ['--control', gangway.url, '--token-file', '-'],
-      input: `${addServer.bootstrapToken}\n`,
-    });
-    later(async () => {
-      await agent.end('SIGTERM');
-      const runner = runnerOf(path.join(folder, 'data'));
-      if (runner !== undefined) signal(runner.pid, 'SIGTERM');
-      await until(
-        'its runner is gone',
-        30_000,
-        () => runnerOf(path.join(folder, 'data')) === undefined,
-      );
-    });
-    await agent.start();
-    await connected(true);
-    there = new Client({ url: gangway.url, edgePort: agent.edgePort });
+    const other = await otherServer(gangway);
+    later(() => other.end());
+    ({ serverId, agent, there, connected, dataDir } = other);
   });
 
-  const connected = (is: boolean): Promise<void> =>
-    until(`it is ${is ? '' : 'not '}connected`, 30_000, async () => {
-      const { servers } = await gangway.client.must<{
-        servers: { id: string; connected: boolean }[];
-      }>('{ servers { id connected } }');
-      return servers.some(({ id, connected }) => id === serverId && connected === is);
-    });
   const change = (operation: string, id: string, fields = ''): Promise<object> =>
     gangway.client.must<object>(`mutation($id: ID!) { ${operation}(id: $id) ${fields} }`, { id });
   const exec = async (command: string): Promise<{ output: string; exitCode: number }> => {
@@ -105,7 +76,7 @@ describe('another server', () => {
     const { output, exitCode } = await exec('echo "$APP_DATA_DIR" && exit 3');
     assert.deepEqual(
       [path.dirname(output.trim()), exitCode],
-      [fs.realpathSync(path.join(folder, 'data', 'apps', app.id)), 3],
+      [fs.realpathSync(path.join(dataDir, 'apps', app.id)), 3],
     );
     await found('its use of the machine', async () => {
       const query = 'query($id: ID!) { metrics(appId: $id, minutes: 1) { memoryBytes } }';
@@ -162,9 +133,17 @@ describe('another server', () => {
       [run.status, run.error],
       ['failed', 'There is no pg_dump for this PostgreSQL. (ENGINE_NOT_AVAILABLE)'],
     );
-    const refused = await backup({ appId: app.id });
-    assert.equal(refused.status, 'failed');
-    assert.match(refused.error ?? '', /on another server/);
+    await exec('echo precious > "$APP_DATA_DIR/kept.txt"');
+    const plain = await makeDestination(client, 'Plain');
+    const files = await endedRun(
+      client,
+      (await beginBackup(client, { appId: app.id, destinationId: plain })).id,
+    );
+    assert.deepEqual([files.status, files.error], ['success', null]);
+    const all = fs.readdirSync(gangway.dataDir, { recursive: true, encoding: 'utf8' });
+    const artifact = all.find((name) => name.includes(files.id) && name.endsWith('.tar.gz')) ?? '';
+    const kept = ['-xzOf', path.join(gangway.dataDir, artifact), 'volumes/data/kept.txt'];
+    assert.equal(execFileSync('tar', kept).toString(), 'precious\n');
     const other = await gangway.client.createApp('Home', {
       env: [{ key: 'URL', value: `\${database.${id}.url}` }],
     });
@@ -179,7 +158,7 @@ describe('another server', () => {
       await change(what, one);
       await change('purgeFromTrash', one);
     }
-    assert.ok(!fs.existsSync(path.join(folder, 'data', 'apps', id)));
+    assert.ok(!fs.existsSync(path.join(dataDir, 'apps', id)));
   });
 
   it('is refused within two seconds while it is away, where its apps go on, and loses no line', async () => {
@@ -220,7 +199,7 @@ describe('another server', () => {
   });
 
   it('keeps nothing of an app that is purged, and takes nothing new while it drains', async () => {
-    const own = path.join(folder, 'data', 'apps', app.id);
+    const own = path.join(dataDir, 'apps', app.id);
     assert.ok(fs.existsSync(own));
     await change('deleteApp', app.id);
     await until('nobody answers', 20_000, async () => (await there.visit(app.slug)).status === 404);

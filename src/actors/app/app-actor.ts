@@ -1,4 +1,5 @@
 /** Owns the `app` actor: one table of handlers, from the files beside this one. */
+import { Moves } from '../move/moves.ts';
 import { Restores } from '../restore/restores.ts';
 import type { Actor, ActorContext, ActorDefinition } from '../runtime/actor.ts';
 import { AppCore } from './core.ts';
@@ -9,6 +10,7 @@ import { DeliveredPushes } from './deploying/delivered-pushes.ts';
 import { hookHandlers } from './deploying/hook.ts';
 import { instanceHandlers } from './running/instances.ts';
 import { Lifecycle } from './lifecycle.ts';
+import { moveHost } from './move-host.ts';
 import { Previews } from './previews/previews.ts';
 import { shownBranchHandlers, withoutSettings } from './previews/shown-branch.ts';
 import { appActor, type AppProtocol } from './protocol.ts';
@@ -29,8 +31,10 @@ function activate(context: ActorContext<AppProtocol>, depsAt: DepsAt<AppDeps>): 
   const previews = new Previews(core);
   const lifecycle = new Lifecycle(core, queue, previews);
   const restores = new Restores(core, lifecycle.restoreHost);
+  const moves = new Moves(core, moveHost(core, lifecycle.restoreHost));
   if (core.record !== null) {
     restores.resume();
+    moves.resume();
     void context.report(() => lifecycle.resume());
     previews.resume();
   }
@@ -45,6 +49,7 @@ function activate(context: ActorContext<AppProtocol>, depsAt: DepsAt<AppDeps>): 
     ...queue.handlers,
     ...lifecycle.handlers,
     ...restores.handlers,
+    ...moves.handlers,
     ...instanceHandlers(core, () => lifecycle.ensureRunning()),
   });
 }

@@ -153,7 +153,8 @@ export class AppCore extends WorkloadCore<AppRecord, AppProtocol, AppDeps> {
     for (const deployment of deployments) this.#remember(deployment);
     const puts = deployments.map((deployment) => put(tables.deployments, deployment));
     const saved = super.save(patch, [...puts, ...changes]);
-    if (before === null || !areSameRoutes(routesOf(before, hostOf), routesOf(saved, hostOf))) {
+    if (before !== null && before.serverId !== saved.serverId) void this.route(before.serverId);
+    else if (before === null || !areSameRoutes(routesOf(before, hostOf), routesOf(saved, hostOf))) {
       void this.route();
     }
     return saved;
@@ -172,14 +173,14 @@ export class AppCore extends WorkloadCore<AppRecord, AppProtocol, AppDeps> {
     return work.kind === 'start' ? this.isWanted : this.#open.has(deploymentId);
   }
 
-  /** Tells the edge where this app's traffic goes, once the change is durable. */
-  route(): Promise<boolean> {
+  /** Tells the edge where this app's traffic goes, once the change is durable; also that of a server that it left. */
+  route(left: string | null = null): Promise<boolean> {
     const app = this.record;
     if (app === null) return Promise.resolve(true);
     this.#routed = new Promise((resolve) =>
       this.context.afterCommit(() => {
         // The edge of this machine leads to apps of other servers, too.
-        const edges = [...new Set([localServerId, app.serverId])];
+        const edges = [...new Set([localServerId, app.serverId, left ?? app.serverId])];
         void Promise.all(edges.map((serverId) => this.#routeAt(serverId, app))).then((told) =>
           resolve(told.every((one) => one)),
         );

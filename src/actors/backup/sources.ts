@@ -2,19 +2,19 @@
  * Owns what a target is to those who dump it: a database with its server, an app with its files. Everything is
  * read at the moment of the run.
  */
-import { stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { writeAppJson } from '../../backups/app-json.ts';
 import { appSource } from '../../backups/sources/app-source.ts';
 import { databaseSource } from '../../backups/sources/database-sources.ts';
 import { instanceSource } from '../../backups/sources/instance-source.ts';
 import type { Source } from '../../backups/sources/source.ts';
-import type { AppVolume, DatabaseTarget } from '../../backups/targets.ts';
+import type { DatabaseTarget, ReadVolume } from '../../backups/targets.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import { localServerId } from '../../places/local-place.ts';
 import { databaseFiles } from '../../places/database-folders.ts';
-import type { OwnPaths, Place } from '../../places/place.ts';
+import { dataTree } from '../../places/owned-folders.ts';
+import type { AppFiles, Place } from '../../places/place.ts';
 import type { Reader } from '../../store/reader-and-journal.ts';
 import type {
   AppRecord,
@@ -48,7 +48,7 @@ export interface InstanceParts {
   snapshots: string;
 }
 
-/** Rejects with NOT_FOUND, ENCRYPTION_REQUIRED, NOT_RUNNING and ENGINE_NOT_AVAILABLE; CONFLICT for files of another server. */
+/** Rejects with NOT_FOUND, ENCRYPTION_REQUIRED, NOT_RUNNING, ENGINE_NOT_AVAILABLE and AGENT_UNREACHABLE. */
 export async function sourceOf(
   parts: SourceParts & InstanceParts,
   { kind, targetId }: BackupTarget,
@@ -118,12 +118,6 @@ async function sourceOfApp(
   app: Readonly<AppRecord>,
   { encrypted }: SourceOptions,
 ): Promise<Source> {
-  if (app.serverId !== localServerId) {
-    throw new ServiceError(
-      'CONFLICT',
-      'The files of an app on another server are not backed up yet.',
-    );
-  }
   const { id, uid, upload } = app;
   const own = uid > 0 ? uid : null;
   const { driver, machine } = placeOf(app.serverId);
@@ -132,7 +126,7 @@ async function sourceOfApp(
   const env = reader.list(tables.env, 'app', [id], { limit: Infinity });
   const told = env.map((one) => ({ ...one, value: toldValue(secrets, one, encrypted) }));
   const target = {
-    volumes: driver.runs === 'image' ? await readVolumes(driver, app) : await volumesOf(files, own),
+    volumes: driver.runs === 'image' ? await readVolumes(driver, app) : await volumesOf(files),
     upload: upload && { filename: upload.filename, path: uploads.file(upload.blob) },
     settings: JSON.parse(writeAppJson(app, told).toString()) as unknown,
   };
@@ -150,12 +144,8 @@ function toldValue(
   return variable.isSecret && !encrypted ? null : valueOf(secrets, variable);
 }
 
-/** An app that was never deployed has none. */
-async function volumesOf({ root, data }: OwnPaths, uid: number | null): Promise<AppVolume[]> {
-  const isThere = await stat(data).then(
-    (found) => found.isDirectory(),
-    () => false,
-  );
-  const name = basename(data);
-  return isThere ? [{ name, folder: { root, data: name, uid } }] : [];
+async function volumesOf(files: AppFiles): Promise<ReadVolume[]> {
+  // An app that was never deployed has none yet.
+  await files.ensure();
+  return [{ name: dataTree, read: (prefix, signal) => files.archive(dataTree, prefix, signal) }];
 }

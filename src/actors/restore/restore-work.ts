@@ -264,7 +264,8 @@ function controlOf({ core, host, enter }: RestoreParts, signal: AbortSignal): Ho
   };
 }
 
-async function* counted(
+/** The same bytes; `seen` is told of each piece of them. */
+export async function* counted(
   bytes: AsyncIterable<Uint8Array>,
   seen: (bytes: number) => void,
 ): AsyncGenerator<Uint8Array> {

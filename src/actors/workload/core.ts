@@ -9,10 +9,12 @@
 import { ServiceError } from '../../lib/errors.ts';
 import type { LogName } from '../../logs/files/log.ts';
 import { type Change, insert, put, type Table } from '../../store/records/table.ts';
+import type { MoveRecord } from '../../store/records/records.ts';
 import type { Resources, WorkloadSpec } from '../../protocol/workload.ts';
 import { localServerId } from '../../places/local-place.ts';
-import type { Machine } from '../../places/place.ts';
+import type { Machine, Place } from '../../places/place.ts';
 import type { ActorContext, Protocol } from '../runtime/actor.ts';
+import type { HeldFor } from '../restore/held.ts';
 import type { WorkloadDeps } from './deps.ts';
 import { freeUid } from './free-uid.ts';
 import { WorkloadCare, type WayOut } from './workload-care.ts';
@@ -29,6 +31,7 @@ export interface WorkloadRecord {
   resources: Resources;
   updatedAtMs: number;
   deletedAtMs: number | null;
+  move?: MoveRecord;
 }
 
 /** What an actor is given, with the place of this server. */
@@ -62,7 +65,7 @@ export abstract class WorkloadCore<
   #record: R | null;
   #serverId: string;
   #durable: Promise<void> = Promise.resolve();
-  #isHeld = false;
+  #heldFor: HeldFor | null = null;
 
   constructor(context: ActorContext<P>, depsAt: DepsAt<D>, kind: WorkloadKind<R>) {
     this.context = context;
@@ -83,6 +86,10 @@ export abstract class WorkloadCore<
   /** The machine that it is on. Rejects with AGENT_UNREACHABLE. */
   machine(): Promise<Machine> {
     return this.deps.place.machine();
+  }
+
+  placeAt(serverId: string): Place {
+    return this.#depsAt(serverId).place;
   }
 
   /** Says where it is to be, before it has a record. */
@@ -118,17 +125,21 @@ export abstract class WorkloadCore<
     return this.#durable;
   }
 
-  /** Whether a restore has it for itself: nothing else builds, starts or stops it. */
-  get isHeld(): boolean {
-    return this.#isHeld;
+  /** What has it for itself: nothing else builds, starts or stops it. */
+  get heldFor(): HeldFor | null {
+    return this.#heldFor;
   }
 
-  hold(): void {
-    this.#isHeld = true;
+  get isHeld(): boolean {
+    return this.#heldFor !== null;
+  }
+
+  hold(holder: HeldFor = 'restore'): void {
+    this.#heldFor = holder;
   }
 
   letGo(): void {
-    this.#isHeld = false;
+    this.#heldFor = null;
   }
 
   get isWanted(): boolean {

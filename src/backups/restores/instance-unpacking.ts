@@ -9,13 +9,11 @@
  * 3. Modes and times are as they were, and so are owners of what belongs to an app or a database: nothing of ours
  *    becomes theirs. No file runs as its owner by a bit.
  */
-import { chmod, type FileHandle, lchown, mkdir, open, symlink, utimes } from 'node:fs/promises';
-import { constants } from 'node:fs';
-import { quoted, unsafe } from '../../archives/formats/refusals.ts';
 import { artifactFile } from '../../store/files/snapshot.ts';
 import { corrupt } from '../streams/refusals.ts';
 import { type ReadEntry, tarEntries } from '../tar/tar-entries.ts';
 import { staysBelow } from '../tar/tar-tree.ts';
+import { TreeOfTar, type TreeRules } from '../tar/tree-of-tar.ts';
 import { type ArtifactKind, kindBytes, kindOf, kindOfTar, misfit } from './artifact-kind.ts';
 import { unfit } from './failures.ts';
 import { firstBytes } from './first-bytes.ts';
@@ -25,17 +23,13 @@ export interface Unpacked {
   bytes: number;
 }
 
-const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
-const newFile = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
 const isRoot = process.getuid?.() === 0;
-const pathBytesMax = 4_000;
 const describedMaxBytes = 64 * 1024;
 /** What belongs to an app or a database, as `places/app-folders.ts` and `places/database-folders.ts` say. */
 const theirs = /^apps\/[^/]+\/(?:releases\/[^/]+|data[^/]*|home|tmp|run)(?=\/|$)/;
 const programs = 'apps/programs/';
 const ownUid = process.getuid?.() ?? 0;
-const holeBytes = 64 * 1024;
-const zeros = Buffer.alloc(holeBytes);
+const rules: TreeRules = { mayBeLink, ownerOf, modeOf, syncs: true };
 
 /**
  * `bytes` is what was inside the compression. Rejects with ARTIFACT_UNFIT, ARTIFACT_CORRUPT, ARCHIVE_UNSAFE_ENTRY
@@ -49,7 +43,7 @@ export async function unpackInstance(
   const { first, whole } = await firstBytes(bytes, kindBytes);
   const kind = kindOf(first);
   if (kind !== 'tar') throw unfitFor(kind);
-  const tree = new Tree(into);
+  const tree = new TreeOfTar(into, rules);
   const unpacked: Unpacked = { files: 0, bytes: 0 };
   let isFirst = true;
   for await (const entry of tarEntries(whole)) {
@@ -89,92 +83,10 @@ function parsed(bytes: Buffer): { version?: unknown } {
   }
 }
 
-class Tree {
-  readonly #into: Buffer;
-  /** Those that were made, by their names as Latin-1, with how they are to be in the end. */
-  readonly #folders = new Map<string, ReadEntry | null>([['', null]]);
-
-  constructor(into: string) {
-    this.#into = Buffer.from(`${into}/`);
-  }
-
-  async add(entry: ReadEntry): Promise<void> {
-    const path = checkedPath(entry);
-    if (this.#folders.get(parentOf(path)) === undefined) {
-      throw unsafe(path, 'lies in no folder of the artifact');
-    }
-    try {
-      await this.#make(entry, path);
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-      throw corrupt(`the name ${quoted(path)} stands for two things`);
-    }
-  }
-
-  /** Folders last, the inner ones first: their own modes may keep us out. */
-  async finish(): Promise<void> {
-    for (const [path, entry] of [...this.#folders].reverse()) {
-      if (entry === null) continue;
-      const at = this.#at(path);
-      await own((uid, gid) => lchown(at, uid, gid), path, entry);
-      await chmod(at, modeOf(path, entry));
-      await utimes(at, entry.mtimeMs / 1000, entry.mtimeMs / 1000);
-    }
-    for (const path of this.#folders.keys()) await syncFolder(this.#at(path));
-  }
-
-  async #make(entry: ReadEntry, path: string): Promise<void> {
-    const at = this.#at(path);
-    switch (entry.type) {
-      case 'folder':
-        await mkdir(at, { mode: 0o700 });
-        this.#folders.set(path, entry);
-        return;
-      case 'link':
-        if (!mayBeLink(path, entry.target)) throw unsafe(path, 'is a link, which may not be there');
-        await symlink(entry.target, at);
-        await own((uid, gid) => lchown(at, uid, gid), path, entry);
-        return;
-      case 'file': {
-        const file = await open(at, newFile, 0o600);
-        try {
-          await fill(file, entry);
-          await own((uid, gid) => file.chown(uid, gid), path, entry);
-          await file.chmod(modeOf(path, entry));
-          await file.sync();
-        } finally {
-          await file.close();
-        }
-      }
-    }
-  }
-
-  #at(path: string): Buffer {
-    return Buffer.concat([this.#into, Buffer.from(path, 'latin1')]);
-  }
-}
-
-async function fill(file: FileHandle, entry: ReadEntry): Promise<void> {
-  let at = 0;
-  for await (const chunk of entry.content) {
-    for (let done = 0; done < chunk.length; done += holeBytes) {
-      const part = chunk.subarray(done, done + holeBytes);
-      if (!zeros.subarray(0, part.length).equals(part)) await writeAll(file, part, at + done);
-    }
-    at += chunk.length;
-  }
-  await file.truncate(at);
-  await file.utimes(entry.mtimeMs / 1000, entry.mtimeMs / 1000);
-}
-
-/** Gives it to whom it belonged. The groups of ours let apps walk through. */
-async function own(
-  chown: (uid: number, gid: number) => Promise<void>,
-  path: string,
-  { owner }: ReadEntry,
-): Promise<void> {
-  if (!isRoot || !path.startsWith('apps/')) return;
-  await chown(theirs.test(path) ? owner.uid : ownUid, owner.gid);
+/** The groups of ours let apps walk through. */
+function ownerOf(path: string, { owner }: ReadEntry): { uid: number; gid: number } | null {
+  if (!isRoot || !path.startsWith('apps/')) return null;
+  return { uid: theirs.test(path) ? owner.uid : ownUid, gid: owner.gid };
 }
 
 function modeOf(path: string, { mode }: ReadEntry): number {
@@ -187,36 +99,4 @@ function mayBeLink(path: string, target: Buffer): boolean {
   if (above !== undefined) return path.length > above.length;
   const depth = path.split('/').length - programs.split('/').length;
   return path.startsWith(programs) && staysBelow(target.toString('latin1'), depth);
-}
-
-async function writeAll(file: FileHandle, bytes: Uint8Array, position: number): Promise<void> {
-  for (let done = 0; done < bytes.length;) {
-    const { bytesWritten } = await file.write(bytes, done, bytes.length - done, position + done);
-    done += bytesWritten;
-  }
-}
-
-async function syncFolder(path: Buffer): Promise<void> {
-  const folder = await open(path, constants.O_RDONLY | constants.O_DIRECTORY | O_NOFOLLOW);
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
-}
-
-/** The name of an entry as Latin-1, by which each byte is one character. */
-function checkedPath({ name, type }: ReadEntry): string {
-  const text = name.toString('latin1');
-  const path = type === 'folder' && text.endsWith('/') ? text.slice(0, -1) : text;
-  if (name.length > pathBytesMax) throw unsafe(path, 'has too long a name');
-  for (const part of path.split('/')) {
-    if (part === '' || part === '.') throw unsafe(path, 'has an absolute or an empty name');
-    if (part === '..') throw unsafe(path, 'leaves the artifact with ".."');
-  }
-  return path;
-}
-
-function parentOf(path: string): string {
-  return path.slice(0, Math.max(0, path.lastIndexOf('/')));
 }

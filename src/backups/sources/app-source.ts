@@ -8,7 +8,6 @@ import { open } from 'node:fs/promises';
 
 import { tarEnd } from '../tar/tar-header.ts';
 import { fileEntry, inBlocks, textEntry } from '../tar/tar-tree.ts';
-import { treeInThread } from '../threads/tree-thread.ts';
 import { volumesTar } from '../tar/volume-tar.ts';
 import type { AppTarget, ReadVolumes } from '../targets.ts';
 import type { Source } from './source.ts';
@@ -31,9 +30,8 @@ async function* entries(
   yield* inBlocks(ofApp({ upload, settings }, signal));
   if ('live' in volumes) yield* inBlocks(ofVolumes(volumes, () => (left += 1), signal));
   else {
-    for (const { name, folder } of volumes) {
-      const tree = { root: folder.root, name: folder.data, prefix: `volumes/${name}/` };
-      const missed = yield* treeInThread(tree, signal);
+    for (const { name, read } of volumes) {
+      const missed = yield* read(`volumes/${name}/`, signal);
       for (const count of Object.values(missed)) left += count;
     }
   }

@@ -37,7 +37,8 @@ export interface TarTree {
   takesHoles?: (bytes: number) => boolean;
 }
 
-export type TarMissed = 'special' | 'changed' | 'deep' | 'name' | 'link' | 'holes';
+export const tarMissed = ['special', 'changed', 'deep', 'name', 'link', 'holes'] as const;
+export type TarMissed = (typeof tarMissed)[number];
 
 interface Level {
   folder: Folder;

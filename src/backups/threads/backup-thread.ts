@@ -65,13 +65,7 @@ export async function* chunksOf(
     chunks.push(reply.bytes);
     news.tell();
   });
-  const state = { isOver: false };
-  const over = thread.outcome
-    .catch(() => undefined)
-    .finally(() => {
-      state.isOver = true;
-      news.tell();
-    });
+  const end = endOf(thread, news);
   try {
     thread.post({ type: 'room', bytes: windowBytes });
     for (;;) {
@@ -81,13 +75,27 @@ export async function* chunksOf(
         const { length: bytes } = chunk;
         yield chunk;
         thread.post({ type: 'room', bytes });
-      } else if (state.isOver) return await thread.outcome;
+      } else if (end.isThere) return await thread.outcome;
       else await news.next();
     }
   } finally {
     left.abort(new Error('Nobody reads on'));
-    await over;
+    await end.reached;
   }
+}
+
+/** Tells when the thread has ended, be it with an error. */
+export function endOf(
+  thread: BackupThread,
+  news: News,
+): { isThere: boolean; reached: Promise<void> } {
+  const end = { isThere: false, reached: Promise.resolve() };
+  const tell = (): void => {
+    end.isThere = true;
+    news.tell();
+  };
+  end.reached = thread.outcome.then(tell, tell);
+  return end;
 }
 
 /** Wakes one who waits for something to look at. */

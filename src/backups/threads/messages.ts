@@ -44,6 +44,8 @@ export type BackupTask =
   | { kind: 'check'; artifact: ArtifactFile; wanted: WantedArtifact }
   /** Sends what an artifact holds. */
   | { kind: 'read'; artifact: ArtifactFile }
+  /** Makes what a tar holds that was written faithfully, in an empty folder of ours; then all is given to `uid`. */
+  | { kind: 'fill'; path: string; uid: number | null }
   /** Writes the files of a tar below a folder. */
   | { kind: 'write'; path: string }
   | { kind: 'handOver'; path: string; uid: number }
@@ -62,11 +64,13 @@ export type ToBackupThread =
   | { type: 'stop' }
   /** Of what it sends: so many bytes more may come. */
   | { type: 'room'; bytes: number }
+  /** Of the tar to `fill` from; null: that was all. */
+  | { type: 'bytes'; bytes: Uint8Array | null }
   /** Of `write`; null: that was all. */
   | { type: 'steps'; steps: TreeStep[] | null };
 
 export type FromBackupThread =
-  /** So many bytes of the artifact were read. */
+  /** So many bytes of the artifact, or of what was sent, were read. */
   | { type: 'read'; bytes: number }
   | { type: 'chunk'; bytes: Uint8Array }
   /** Of `write`: steps were done. */

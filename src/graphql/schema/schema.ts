@@ -14,6 +14,7 @@ import './git.ts';
 import './live.ts';
 import './log-search.ts';
 import './metrics.ts';
+import './moves.ts';
 import './previews.ts';
 import './registries.ts';
 import './restores.ts';

@@ -1,4 +1,5 @@
 /** Owns the shapes of what is stored of apps: their settings, variables, deployments and what runs. */
+import type { MoveRecord } from './move-records.ts';
 import type { AppEdgeSettings } from '../../protocol/app-edge-settings.ts';
 import type { Resources } from '../../protocol/workload.ts';
 
@@ -70,6 +71,8 @@ export interface AppRecord {
   updatedAtMs: number;
   /** In trash since; null when it is not. */
   deletedAtMs: number | null;
+  /** Absent: it was never moved. */
+  move?: MoveRecord;
   /** Verified domains that lead to it, the primary first; absent: none, and never any. */
   hosts?: AppHost[];
   /** How the edge treats its visitors; absent: as by default. */

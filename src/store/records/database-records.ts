@@ -1,4 +1,5 @@
 /** Owns the shapes of what is stored of databases. */
+import type { MoveRecord } from './move-records.ts';
 import type { Resources } from '../../protocol/workload.ts';
 
 // prettier-ignore
@@ -44,6 +45,8 @@ export interface DatabaseRecord {
   updatedAtMs: number;
   /** In trash since; null when it is not. */
   deletedAtMs: number | null;
+  /** Absent: it was never moved. */
+  move?: MoveRecord;
 }
 
 /** What runs of a database, journaled before the driver is told of it. */

@@ -12,6 +12,7 @@ export * from './backup-records.ts';
 export * from './database-records.ts';
 export type * from './domain-records.ts';
 export type * from './git-records.ts';
+export type * from './move-records.ts';
 
 export interface InstanceRecord {
   /** Always `instance`. */

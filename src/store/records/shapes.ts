@@ -22,9 +22,9 @@ function shapeOf<R>() {
   ): Shape => keys;
 }
 
-// A preview is stored with its names, and so is what has domains or settings of the edge.
+// A preview is stored with its names, and so is what has domains, settings of the edge or a move.
 // prettier-ignore
-const app = shapeOf<Omit<stored.AppRecord, 'previewOf' | 'hosts' | 'edge'>>()(
+const app = shapeOf<Omit<stored.AppRecord, 'previewOf' | 'hosts' | 'edge' | 'move'>>()(
   'id', 'teamId', 'slug', 'name', 'source', 'status', 'folderId', 'serverId', 'upload', 'git',
   'image', 'compose', 'build', 'resources', 'previewBranches', 'autoDeploy', 'deployHookEnabled',
   'hookHash', 'hookSealed', 'latestDeploymentId', 'liveDeploymentId', 'run', 'desired', 'uid',

@@ -1,5 +1,6 @@
 /** The entry point of the threads of backups and restores: each does one piece of work, and ends. */
 import { createReadStream } from 'node:fs';
+import { chmod } from 'node:fs/promises';
 import { constants, setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import { TreeWriter } from '../../archives/extracting/tree-writer.ts';
@@ -10,6 +11,8 @@ import { verifyArtifact } from '../../backups/runs/artifact.ts';
 import { decrypted } from '../../backups/streams/age/decrypted.ts';
 import { gunzipped } from '../../backups/streams/gunzipped.ts';
 import { inBlocks, ofFolder, type TarMissed } from '../../backups/tar/tar-tree.ts';
+import { tarEntries } from '../../backups/tar/tar-entries.ts';
+import { TreeOfTar } from '../../backups/tar/tree-of-tar.ts';
 import type {
   ArtifactFile,
   BackupTask,
@@ -27,7 +30,7 @@ import { asFailure } from '../task-failure.ts';
 // `nice` values: where threads compete, those that serve come first, and a backup takes what others leave.
 const priorities: Record<BackupTask['kind'], number> = {
   ...{ tree: constants.priority.PRIORITY_LOW, verify: constants.priority.PRIORITY_LOW },
-  ...{ fetch: 5, check: 5, read: 5, write: 5, handOver: 5, remove: 5 },
+  ...{ fetch: 5, check: 5, fill: 5, read: 5, write: 5, handOver: 5, remove: 5 },
 };
 const readBytes = 256 * 1024;
 /** How far a verification is, is told in steps of this. */
@@ -36,6 +39,7 @@ const task = workerData as BackupTask;
 
 const stop = new AbortController();
 const steps: (TreeStep[] | null)[] = [];
+const pieces: (Uint8Array | null)[] = [];
 let room = 0;
 let wake: () => void = () => undefined;
 
@@ -44,6 +48,7 @@ if (process.platform === 'linux') setPriority(priorities[task.kind]);
 parentPort?.on('message', (message: ToBackupThread) => {
   if (message.type === 'stop') stop.abort(new Error('Nobody waits for it any more'));
   else if (message.type === 'room') room += message.bytes;
+  else if (message.type === 'bytes') pieces.push(message.bytes);
   else steps.push(message.steps);
   wake();
 });
@@ -78,6 +83,8 @@ function work(task: BackupTask): Promise<unknown> {
       return checkArtifact(unpacked(task.artifact), task.wanted);
     case 'read':
       return sendUnpacked(task.artifact);
+    case 'fill':
+      return fill(task.path, task.uid);
     case 'write':
       return write(task.path);
     case 'handOver':
@@ -154,6 +161,34 @@ async function verify({ at, key, artifact }: Extract<BackupTask, { kind: 'verify
 async function fetch({ at, artifact, path }: Extract<BackupTask, { kind: 'fetch' }>) {
   const seen = (bytes: number): void => post({ type: 'read', bytes });
   await fetchArtifact(artifact, openInThread(at), path, seen, stop.signal);
+}
+
+async function fill(path: string, uid: number | null): Promise<void> {
+  const tree = new TreeOfTar(path, {
+    // Whose it is makes any link itself, and nobody follows it there.
+    mayBeLink: () => true,
+    ownerOf: () => null,
+    modeOf: (_path, { mode }) => mode,
+    syncs: false,
+  });
+  for await (const entry of tarEntries(sentPieces())) await tree.add(entry);
+  await tree.finish();
+  await chmod(path, 0o700);
+  if (uid === null) return;
+  callInThisThread();
+  await handOverTree(path, uid);
+}
+
+async function* sentPieces(): AsyncGenerator<Uint8Array> {
+  for (;;) {
+    const piece = pieces.shift();
+    if (piece === null) return;
+    if (piece === undefined) await news();
+    else {
+      yield piece;
+      post({ type: 'read', bytes: piece.length });
+    }
+  }
 }
 
 async function write(path: string): Promise<void> {

@@ -11,13 +11,18 @@ import { ensureLive, recoverSwap, swapFolders } from '../../../src/backups/resto
 import { appSource } from '../../../src/backups/sources/app-source.ts';
 import { tarEnd, tarHeaders } from '../../../src/backups/tar/tar-header.ts';
 import { textEntry } from '../../../src/backups/tar/tar-tree.ts';
-import type { AppVolume } from '../../../src/backups/targets.ts';
+import type { AppVolume, ReadVolume } from '../../../src/backups/targets.ts';
+import { treeInThread } from '../../../src/backups/threads/tree-thread.ts';
 import { collected, pieces } from '../../support/database-server.ts';
 import { cutOff } from '../../support/cut-off.ts';
 import { needs } from '../../support/programs.ts';
 import { tempDir } from '../../support/runner.ts';
 
 const never = new AbortController().signal;
+
+function readable({ name, folder: { root, data } }: AppVolume): ReadVolume {
+  return { name, read: (prefix, signal) => treeInThread({ root, name: data, prefix }, signal) };
+}
 
 describe('files of an app', () => {
   let root = '';
@@ -42,7 +47,7 @@ describe('files of an app', () => {
     fs.writeFileSync(join(data, path), text);
   };
   const dumped = (upload: { filename: string; path: string } | null = null): Promise<Buffer> => {
-    const target = { volumes: [volume], upload, settings: { name: 'Shop' } };
+    const target = { volumes: [readable(volume)], upload, settings: { name: 'Shop' } };
     return collected(appSource(target, (count) => (missed = count)).read(never));
   };
   const restore = async (bytes: Buffer): Promise<void> => {
@@ -130,7 +135,7 @@ describe('files of an app', () => {
 
   it('may change while they are read', async () => {
     for (let i = 0; i < 40; i++) write(`f${String(i)}`, Buffer.alloc(60_000, i));
-    const target = { volumes: [volume], upload: null, settings: {} };
+    const target = { volumes: [readable(volume)], upload: null, settings: {} };
     const chunks: Uint8Array[] = [];
     for await (const chunk of appSource(target, () => undefined).read(never)) {
       chunks.push(chunk);
@@ -261,7 +266,7 @@ describe('files of an app', () => {
       fs.mkdirSync(join(data, String(i)));
       for (let j = 0; j < 50; j++) fs.writeFileSync(join(data, String(i), String(j)), 'x');
     }
-    const target = { volumes: [volume], upload: null, settings: {} };
+    const target = { volumes: [readable(volume)], upload: null, settings: {} };
     let [bytes, largest] = [0, 0];
     for await (const chunk of appSource(target, () => undefined).read(never)) {
       bytes += chunk.length;

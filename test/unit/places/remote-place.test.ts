@@ -4,6 +4,8 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -19,6 +21,8 @@ import type { LocalMachineOptions } from '../../../src/places/local-place.ts';
 import { remotePlace } from '../../../src/places/remote-place.ts';
 import { dropIncoming, servedPlace } from '../../../src/places/served-place.ts';
 import { placeCalls, placeStreams } from '../../../src/protocol/agent-place.ts';
+import { ServiceError } from '../../../src/lib/errors.ts';
+import { encodeFrame } from '../../../src/protocol/message-frames.ts';
 import { joinedLink } from '../../support/agent-link.ts';
 import { eventually } from '../../support/eventually.ts';
 import { scriptedTools, testMachine } from '../../support/machine.ts';
@@ -277,5 +281,99 @@ describe('what is asked of an agent', () => {
     writeFileSync(join(incoming, 'left'), '');
     await dropIncoming(incoming);
     assert.ok(!existsSync(incoming));
+  });
+});
+
+describe('trees of a remote place', () => {
+  /** An app with data that is easily lost on the way. */
+  async function furnished(t: TestContext) {
+    const made = await make(t);
+    const files = (await made.place.machine()).app(app);
+    await files.ensure();
+    const data = join(made.appsRoot, app.id, 'data');
+    mkdirSync(join(data, 'empty'), { mode: 0o750 });
+    writeFileSync(join(data, 'line\nbreak'), 'odd', { mode: 0o600 });
+    symlinkSync('/etc/passwd', join(data, 'outside'));
+    writeFileSync(join(data, 'large'), Buffer.alloc(700_000, 3));
+    execFileSync('mkfifo', [join(data, 'pipe')]);
+    return { ...made, files, data };
+  }
+
+  it('come as they were, without pipes, and take the place of what was there', async (t) => {
+    const { files, place, appsRoot } = await furnished(t);
+    const other = (await place.machine()).app({ id: 'app_2', uid: null });
+    await other.ensure();
+    const to = join(appsRoot, 'app_2', 'data');
+    writeFileSync(join(to, 'earlier'), '');
+    await other.fill('data', files.pack('data', never), never);
+    assert.deepEqual(readdirSync(to).sort(), ['empty', 'large', 'line\nbreak', 'outside']);
+    assert.equal(readlinkSync(join(to, 'outside')), '/etc/passwd');
+    const modes = ['line\nbreak', 'empty'].map((name) => statSync(join(to, name)).mode & 0o777);
+    assert.deepEqual(modes, [0o600, 0o750]);
+    assert.equal(readFileSync(join(to, 'large')).length, 700_000);
+    assert.deepEqual(readdirSync(join(appsRoot, 'app_2')).sort(), ['data', 'home', 'releases', 'tmp']); // prettier-ignore
+  });
+
+  it('leave out of an archive what no archive may hold, and count it', async (t) => {
+    const { files } = await furnished(t);
+    const packed = files.archive('data', 'volumes/data/', never);
+    let next = await packed.next();
+    let bytes = 0;
+    for (; next.done !== true; next = await packed.next()) bytes += next.value.length;
+    assert.ok(bytes > 700_000);
+    assert.deepEqual(next.value, { link: 1, special: 1 });
+  });
+
+  it('stay as they were where a tar is cut off, or is none', async (t) => {
+    const { files, data, appsRoot } = await furnished(t);
+    const before = readdirSync(data);
+    async function* cut() {
+      for await (const bytes of files.pack('data', never)) yield bytes.subarray(0, 5_000);
+    }
+    async function* none() {
+      yield await Promise.resolve(Buffer.alloc(4096, 'x'));
+    }
+    for (const tar of [cut(), none()]) {
+      await assert.rejects(files.fill('data', tar, never), { code: 'ARTIFACT_CORRUPT' });
+      assert.deepEqual(readdirSync(data), before);
+      assert.ok(!existsSync(join(appsRoot, app.id, 'data-incoming')));
+    }
+  });
+
+  it('are those of one owner, by a name that is one', async (t) => {
+    const { link } = await furnished(t);
+    const heads = [
+      { kind: 'app', owner: app, tree: '../app_2' },
+      { kind: 'app', owner: app, tree: 'home' },
+      { kind: 'app', owner: { id: '../db_1', uid: null }, tree: 'data' },
+      { kind: 'database', owner: database, tree: 'dpl_1' },
+      { kind: 'team', owner: app, tree: 'data' },
+      { kind: 'app', owner: app, tree: 'data', prefix: '../' },
+    ];
+    for (const head of heads) {
+      for (const kind of ['pack', 'fill'] as const) {
+        if (kind === 'fill' && 'prefix' in head) continue;
+        await assert.rejects(link.stream(placeStreams[kind], head, 'bulk'), {
+          code: 'BAD_REQUEST',
+        });
+      }
+    }
+  });
+
+  it('of an agent that lies are refused', async (t) => {
+    for (const said of [{ missed: { link: -1 } }, { missed: 'all' }, 'text', { error: 'no' }]) {
+      const { link } = await make(t);
+      const lying = joinedLink(serverId, {
+        calls: { [placeCalls.machine]: () => link.call(placeCalls.machine, null) },
+        streams: {
+          [placeStreams.pack]: (_head, stream) => void stream.end(encodeFrame(said)),
+        },
+      });
+      const { machine } = remotePlace({ link: lying, driver: new ScriptedDriver() });
+      const packed = (await machine()).app(app).pack('data', never);
+      await assert.rejects(async () => {
+        for await (const bytes of packed) assert.ok(bytes);
+      }, ServiceError);
+    }
   });
 });

@@ -1,33 +1,41 @@
 /** Owns what the page asks of the API. */
 import { graphql, type ResultOf } from '../../api/graphql.ts';
 import type { Capability } from '../../shell/session.ts';
+import { MoveState, ServerChoice } from '../server/server-section.tsx';
 
-export const DatabaseQuery = graphql(`
-  query Database($id: ID!) {
-    database(id: $id) {
-      id
-      name
-      engine
-      version
-      status
-      error
-      connectionStringMasked
-      createdAt
-      updatedAt
-      capabilities
-      resources {
-        cpus
-        memoryMb
-        pids
-      }
-      usedBy {
+export const DatabaseQuery = graphql(
+  `
+    query Database($id: ID!) {
+      database(id: $id) {
         id
         name
+        engine
+        version
         status
+        error
+        connectionStringMasked
+        createdAt
+        updatedAt
+        capabilities
+        serverId
+        move {
+          ...MoveState
+        }
+        resources {
+          cpus
+          memoryMb
+          pids
+        }
+        usedBy {
+          id
+          name
+          status
+        }
       }
     }
-  }
-`);
+  `,
+  [MoveState],
+);
 
 export type Database = NonNullable<ResultOf<typeof DatabaseQuery>['database']>;
 
@@ -84,6 +92,33 @@ export const RotatePassword = graphql(`
     rotateDatabasePassword(id: $id)
   }
 `);
+
+export const ServersQuery = graphql(
+  `
+    query DatabaseServers {
+      servers {
+        ...ServerChoice
+      }
+    }
+  `,
+  [ServerChoice],
+);
+
+export const MoveDatabase = graphql(
+  `
+    mutation MoveDatabase($id: ID!, $serverId: ID!) {
+      moveDatabase(id: $id, serverId: $serverId) {
+        id
+        serverId
+        status
+        move {
+          ...MoveState
+        }
+      }
+    }
+  `,
+  [MoveState],
+);
 
 export const DeleteDatabase = graphql(`
   mutation DeleteDatabase($id: ID!, $force: Boolean!) {

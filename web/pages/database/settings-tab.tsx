@@ -1,13 +1,21 @@
 /** Owns what changes a database for good: another password, and its end. */
 import { useState } from 'react';
-import { useMutation } from 'urql';
+import { useMutation, useQuery } from 'urql';
 import { useLocation } from 'wouter';
 import { Button } from '../../ui/button.tsx';
 import { CopyButton } from '../../ui/copy-button.tsx';
 import { ConfirmDialog, Dialog } from '../../ui/dialog.tsx';
 import { EmptyState, Section } from '../../ui/page.tsx';
 import { toast } from '../../ui/toast.tsx';
-import { type Database, DeleteDatabase, mayOn, RotatePassword } from './documents.ts';
+import { ServerSection } from '../server/server-section.tsx';
+import {
+  type Database,
+  DeleteDatabase,
+  mayOn,
+  MoveDatabase,
+  RotatePassword,
+  ServersQuery,
+} from './documents.ts';
 
 export function SettingsTab({ database }: { database: Database }) {
   const mayRotate = mayOn(database, 'configure_databases');
@@ -22,6 +30,7 @@ export function SettingsTab({ database }: { database: Database }) {
   return (
     <>
       {mayRotate && <Password database={database} />}
+      {mayRotate && <Server database={database} />}
       {mayDelete && <Deletion database={database} />}
     </>
   );
@@ -69,6 +78,16 @@ function Password({ database: { id, status } }: { database: Database }) {
       </Dialog>
     </Section>
   );
+}
+
+function Server({ database: { id, ...database } }: { database: Database }) {
+  const [{ data }] = useQuery({ query: ServersQuery });
+  const [, mutate] = useMutation(MoveDatabase);
+  const onMove = async (serverId: string): Promise<void> => {
+    const { error } = await mutate({ id, serverId });
+    if (error) throw error;
+  };
+  return <ServerSection {...database} servers={data?.servers ?? []} onMove={onMove} />;
 }
 
 function Deletion({ database: { id, name, usedBy } }: { database: Database }) {

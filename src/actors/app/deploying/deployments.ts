@@ -333,7 +333,7 @@ export class DeploymentQueue implements DeploymentSteps {
 }
 
 /** A deployment without its release cannot start again, so the text of its compose file is dropped. */
-function withoutRelease(deployment: DeploymentRecord): DeploymentRecord {
+export function withoutRelease(deployment: Readonly<DeploymentRecord>): DeploymentRecord {
   const { plan } = deployment;
   const stack = plan?.stack && { ...plan.stack, compose: '' };
   return { ...deployment, release: null, plan: plan && stack ? { ...plan, stack } : plan };

@@ -74,6 +74,7 @@ function settingsOf(
 const elsewhere: ReadonlySet<string> = new Set<keyof AppProtocol>([
   ...(['update', 'delete', 'restore', 'purge', 'stop'] as const),
   ...(['env-upsert', 'env-delete', 'hook-reveal', 'hook-rotate', 'hook-enable'] as const),
+  'move',
   ...(['restore-begin', 'restore-commit', 'restore-run'] as const),
 ]);
 

@@ -5,6 +5,7 @@ import type { PageProps } from '../../../shell/routes.ts';
 import { ErrorNote } from '../../../ui/error-note.tsx';
 import { EmptyState, Skeleton } from '../../../ui/page.tsx';
 import type { Suggestion } from '../../../ui/suggest-field.tsx';
+import { ServerChoice } from '../../server/server-section.tsx';
 import { type App, mayOn } from '../app-parts.ts';
 import { AppFrame } from '../frame.tsx';
 import { BuildSettings, useNodeVersions } from './build.tsx';
@@ -13,6 +14,7 @@ import { DeployHook } from './deploy-hook.tsx';
 import { EdgeSettings } from './edge.tsx';
 import { GeneralSettings } from './general.tsx';
 import { AppSettings } from './save.ts';
+import { AppServer, AppServerSection } from './server.tsx';
 import { SourceSettings } from './source.tsx';
 
 const AppSettingsPage = graphql(
@@ -20,6 +22,10 @@ const AppSettingsPage = graphql(
     query AppSettingsPage($id: ID!) {
       app(id: $id) {
         ...AppSettings
+        ...AppServer
+      }
+      servers {
+        ...ServerChoice
       }
       folders {
         id
@@ -28,7 +34,7 @@ const AppSettingsPage = graphql(
       }
     }
   `,
-  [AppSettings],
+  [AppSettings, AppServer, ServerChoice],
 );
 
 export type Folders = ResultOf<typeof AppSettingsPage>['folders'];
@@ -69,6 +75,7 @@ function Settings({ app, query: [{ data, error }, ask], nodeVersions }: Settings
           <BuildSettings settings={settings} nodeVersions={nodeVersions} />
           <EdgeSettings settings={settings} />
           <DeployHook settings={settings} />
+          <AppServerSection app={settings} servers={data?.servers ?? []} />
         </>
       ) : (
         <EmptyState icon="shield" title="You may not change this app's settings">

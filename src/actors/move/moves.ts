@@ -1,0 +1,284 @@
+/**
+ * Owns moving one app or database to another server, in its actor.
+ *
+ * 1. It is stopped while its files are copied, and is started on the other server. Where anything fails until it is well
+ *    there, it goes on where it was, with the files that it had.
+ * 2. The files of the place that it is not at are removed when the move is over. A server that is away then is asked
+ *    again.
+ * 3. While it is moved it is held: nothing builds, starts, stops or deletes it. A deployment asked for meanwhile waits.
+ * 4. A move that a crash cut off while it copied ends; one that had only to start goes on.
+ */
+import { pause } from '../../lib/clock.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import type { LogName } from '../../logs/files/log.ts';
+import type { Machine, OwnTrees, Place, TreeName } from '../../places/place.ts';
+import type { Change } from '../../store/records/table.ts';
+import type { MoveRecord } from '../../store/records/records.ts';
+import { checkServer } from '../app/settings/validate.ts';
+import type { Protocol } from '../runtime/actor.ts';
+import { checkNotHeld } from '../restore/held.ts';
+import { counted, type RestoreHost } from '../restore/restore-work.ts';
+import type { WorkloadCore, WorkloadRecord } from '../workload/core.ts';
+import type { WorkloadDeps } from '../workload/deps.ts';
+import { freeUid } from '../workload/free-uid.ts';
+import { sentenceOf } from '../workload/work-failed.ts';
+import type { MoveProtocol } from './protocol.ts';
+
+/** What apps and databases do differently. */
+/** Of an app or a database. */
+export interface MovedFiles extends OwnTrees {
+  ensure(): Promise<void>;
+  remove(): Promise<void>;
+}
+
+export interface MoveHost extends Pick<
+  RestoreHost,
+  'isIdle' | 'stop' | 'isStopped' | 'start' | 'released'
+> {
+  /** Rejects with why it cannot run at this place. */
+  check: (to: Place) => Promise<void>;
+  /** Its files on a machine. */
+  files: (machine: Machine, uid: number | null) => MovedFiles;
+  /** Trees that do not change while it runs, which come before it is stopped. */
+  fixed: () => readonly TreeName[];
+  /** Lets go of workloads that are to end at a place that is not reached. */
+  forget: () => void;
+  /** It is at another place for good. */
+  moved: () => readonly Change[];
+  log: LogName;
+}
+
+const alarmName = 'move-tidy';
+const pollMs = 100;
+const tellEveryMs = 1_000;
+const tidyAgainMs = 10 * 60_000;
+/** Behind a crash of this process it is woken after so long. */
+const wakeMs = 60_000;
+/** How long it is waited for what has started at the other server to end there, before it goes back. */
+const endMs = 30_000;
+
+export class Moves<
+  R extends WorkloadRecord,
+  P extends Protocol & MoveProtocol<R>,
+  D extends WorkloadDeps,
+> {
+  readonly #core: WorkloadCore<R, P, D>;
+  readonly #host: MoveHost;
+  #cancel: AbortController | null = null;
+
+  constructor(core: WorkloadCore<R, P, D>, host: MoveHost) {
+    this.#core = core;
+    this.#host = host;
+  }
+
+  get handlers() {
+    return {
+      move: ({ serverId }: { serverId: string }) => this.#move(serverId),
+      'move-tidy': () => this.#tidy(),
+    };
+  }
+
+  /** Takes up what an earlier activation left. Before anything of it is started. */
+  resume(): void {
+    const move = this.#core.record?.move;
+    if (move?.phase !== 'copying' && move?.phase !== 'starting') return;
+    this.#core.hold('move');
+    if (move.phase === 'starting') this.#launch((signal) => this.#finish(signal));
+    else this.#launch(() => Promise.reject(interrupted()));
+  }
+
+  async #move(wanted: string): Promise<R> {
+    const core = this.#core;
+    const { serverId, move } = core.require();
+    if (this.#cancel !== null) {
+      if (wanted !== move?.fromServerId) throw busy();
+      this.#cancel.abort(new ServiceError('CONFLICT', 'Somebody wanted it to stay where it was.'));
+      return core.require();
+    }
+    checkNotHeld(core);
+    const { reader } = core.deps;
+    const toServerId = checkServer(reader, wanted);
+    if (toServerId === serverId) throw new ServiceError('CONFLICT', 'It is on this server.');
+    const [from, to] = [core.placeAt(serverId), core.placeAt(toServerId)];
+    if (from.driver.runs !== 'host' || to.driver.runs !== 'host') {
+      throw new ServiceError('CONFLICT', 'What runs in a container cannot be moved yet.');
+    }
+    await this.#host.check(to);
+    const [, { uids }] = await Promise.all([from.machine(), to.machine()]);
+    if (move?.hasLeftover === true) await this.#removeLeftover(move);
+    const fromUid = core.uid ?? 0;
+    const range = uids?.[core.kind.name] ?? null;
+    const toUid = range === null || fromUid === 0 ? await freeUid(reader, core.kind.table, range, 0) : fromUid; // prettier-ignore
+    const nowMs = core.deps.clock.now();
+    core.hold('move');
+    const saved = this.#save(
+      {
+        ...{ fromServerId: serverId, toServerId, fromUid, toUid, phase: 'copying', bytes: 0 },
+        ...{ error: null, hasLeftover: false, startedAtMs: nowMs, endedAtMs: null },
+      },
+      {},
+      [this.#alarm(wakeMs)],
+    );
+    this.#launch((signal) => this.#copy(signal));
+    return saved;
+  }
+
+  #launch(work: (signal: AbortSignal) => Promise<void>): void {
+    const { context, deps, id } = this.#core;
+    const cancel = new AbortController();
+    this.#cancel = cancel;
+    const signal = AbortSignal.any([context.signal, cancel.signal]);
+    context.afterCommit(() =>
+      context.work('move', async () => {
+        try {
+          await work(signal);
+          await context.report(() => this.#end('done', null));
+        } catch (error) {
+          if (context.signal.aborted) return;
+          const reason: unknown = cancel.signal.aborted ? cancel.signal.reason : error;
+          deps.logger.warn({ owner: id, err: reason }, 'move_failed');
+          await this.#goBack(sentenceOf(reason));
+        }
+      }),
+    );
+  }
+
+  async #copy(signal: AbortSignal): Promise<void> {
+    const { context, durable } = this.#core;
+    const host = this.#host;
+    await durable;
+    await this.#until(() => host.isIdle(), signal);
+    const { fromServerId, toServerId, fromUid, toUid } = this.#current;
+    const [from, to] = await Promise.all([
+      this.#filesAt(fromServerId, fromUid),
+      this.#filesAt(toServerId, toUid),
+    ]);
+    // One that was never started has none yet.
+    await from.ensure();
+    this.#say('It is moved to another server: its files are copied.');
+    const seen = this.#progress();
+    for (const tree of host.fixed()) await to.fill(tree, counted(from.pack(tree, signal), seen), signal); // prettier-ignore
+    await context.report(() => host.stop(), signal);
+    await this.#until(() => host.isStopped(), signal);
+    await to.fill('data', counted(from.pack('data', signal), seen), signal);
+    await context.report(() => {
+      const patch = { serverId: toServerId, uid: toUid };
+      this.#save({ ...this.#current, phase: 'starting' }, patch);
+    }, signal);
+    await this.#finish(signal);
+  }
+
+  async #finish(signal: AbortSignal): Promise<void> {
+    await this.#core.durable;
+    this.#say('Its files are there. It is started.');
+    await this.#host.start(signal);
+  }
+
+  async #goBack(error: string): Promise<void> {
+    const core = this.#core;
+    const { context, deps } = core;
+    const { fromServerId, fromUid, phase } = this.#current;
+    if (phase === 'starting') {
+      await context.report(() => this.#host.stop());
+      const late = AbortSignal.any([context.signal, AbortSignal.timeout(endMs)]);
+      await this.#until(() => this.#host.isStopped(), late).catch(() => undefined);
+    }
+    if (context.signal.aborted) return;
+    await context.report(() => {
+      if (phase === 'starting') {
+        // A server that is away ends it when it comes back: it is of another place then.
+        this.#host.forget();
+        core.save({ serverId: fromServerId, uid: fromUid });
+      }
+      this.#end('failed', error);
+    });
+    deps.logger.info({ owner: core.id, server: fromServerId }, 'move_went_back');
+  }
+
+  #end(phase: 'done' | 'failed', error: string | null): void {
+    const core = this.#core;
+    const { clock } = core.deps;
+    this.#cancel = null;
+    const changes = phase === 'done' ? this.#host.moved() : [];
+    const ended = { ...this.#current, phase, error, hasLeftover: true, endedAtMs: clock.now() };
+    this.#save(ended, {}, [...changes, this.#alarm(0)]);
+    this.#say(phase === 'done' ? 'It is moved.' : `It is not moved: ${error ?? ''}`);
+    core.letGo();
+    this.#host.released();
+  }
+
+  async #tidy(): Promise<boolean> {
+    const move = this.#core.record?.move;
+    const isOver = move?.phase === 'done' || move?.phase === 'failed';
+    if (!isOver || !move.hasLeftover) return true;
+    try {
+      await this.#removeLeftover(move);
+      return true;
+    } catch (err) {
+      const { context, deps, id } = this.#core;
+      deps.logger.warn({ owner: id, err }, 'move_not_tidied');
+      void context.commit([this.#alarm(tidyAgainMs)]);
+      return false;
+    }
+  }
+
+  async #removeLeftover(move: MoveRecord): Promise<void> {
+    const { fromServerId, fromUid, toServerId, toUid, phase } = move;
+    const isDone = phase === 'done';
+    const serverId = isDone ? fromServerId : toServerId;
+    if (serverId !== this.#core.record?.serverId) {
+      await (await this.#filesAt(serverId, isDone ? fromUid : toUid)).remove();
+    }
+    this.#save({ ...move, hasLeftover: false });
+  }
+
+  async #filesAt(serverId: string, uid: number): Promise<MovedFiles> {
+    const machine = await this.#core.placeAt(serverId).machine();
+    return this.#host.files(machine, uid > 0 ? uid : null);
+  }
+
+  get #current(): MoveRecord {
+    const move = this.#core.record?.move;
+    if (move === undefined) throw new Error('Cannot go on: there is no move');
+    return move;
+  }
+
+  #save(move: MoveRecord, patch: Partial<WorkloadRecord> = {}, changes: readonly Change[] = []): R {
+    return this.#core.save({ ...patch, move }, changes);
+  }
+
+  #alarm(inMs: number): Change {
+    const { context, deps } = this.#core;
+    return context.alarm(alarmName, deps.clock.now() + inMs, { type: alarmName });
+  }
+
+  async #until(isSo: () => boolean, signal: AbortSignal): Promise<void> {
+    const { context, deps } = this.#core;
+    while (!(await context.report(isSo, signal))) await pause(deps.clock, pollMs, signal);
+  }
+
+  /** How far it is, for who looks; it is stored as seldom as people can read. */
+  #progress(): (bytes: number) => void {
+    const { context, deps } = this.#core;
+    let [bytes, told] = [0, deps.clock.now()];
+    return (more) => {
+      bytes += more;
+      if (deps.clock.now() - told < tellEveryMs) return;
+      told = deps.clock.now();
+      context.report(() => void this.#save({ ...this.#current, bytes })).catch(() => undefined);
+    };
+  }
+
+  #say(line: string): void {
+    this.#core.deps.streams.write(this.#host.log, line);
+  }
+}
+
+function busy(): ServiceError {
+  const detail = 'It is being moved. Move it to where it came from to end that.';
+  return new ServiceError('CONFLICT', detail);
+}
+
+function interrupted(): ServiceError {
+  return new ServiceError('CONFLICT', 'Gangway ended while its files were copied.');
+}
