@@ -3,7 +3,8 @@
  *
  * 1. What is taken is whole, with its modes, times and links: what no tar can hold is refused, but for pipes and sockets,
  *    which belong to what ran.
- * 2. A tree is unpacked beside the one in whose place it comes, and is on stable storage before it does.
+ * 2. Some of the disk stays free, whoever sends how much: STORAGE_FULL.
+ * 3. A tree is unpacked beside the one in whose place it comes, and is on stable storage before it does.
  */
 import { mkdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -12,6 +13,7 @@ import { tarEnd } from '../backups/tar/tar-header.ts';
 import type { MissedEntries } from '../backups/threads/messages.ts';
 import type { OwnFolder } from '../backups/targets.ts';
 import { fillInThread, removeInThread, treeInThread } from '../backups/threads/tree-thread.ts';
+import { roomAt } from '../backups/kept-free.ts';
 import { ServiceError } from '../lib/errors.ts';
 
 /** CONFLICT for what cannot be kept. Nothing may change it meanwhile. */
@@ -34,13 +36,14 @@ export async function fillTree(
   { root, data: name, uid }: OwnFolder,
   tar: AsyncIterable<Uint8Array>,
   signal: AbortSignal,
+  roomBytes: number = roomAt(root),
 ): Promise<void> {
   const live = join(root, name);
   const incoming = `${live}-incoming`;
   await removeInThread(incoming);
   await mkdir(incoming, { mode: 0o700 });
   try {
-    await fillInThread({ path: incoming, uid }, tar, signal);
+    await fillInThread({ path: incoming, uid }, inRoom(tar, roomBytes), signal);
     await writeOut([incoming]);
     await removeInThread(live);
     await rename(incoming, live);
@@ -48,5 +51,19 @@ export async function fillTree(
   } catch (error) {
     await removeInThread(incoming).catch(() => undefined);
     throw error;
+  }
+}
+
+async function* inRoom(
+  tar: AsyncIterable<Uint8Array>,
+  roomBytes: number,
+): AsyncGenerator<Uint8Array> {
+  let bytes = 0;
+  for await (const piece of tar) {
+    bytes += piece.length;
+    if (bytes > roomBytes) {
+      throw new ServiceError('STORAGE_FULL', 'The disk of that server has no room for its files.');
+    }
+    yield piece;
   }
 }

@@ -226,4 +226,55 @@ describe('moves', () => {
     assert.ok([local, other.serverId].includes(at));
     await answers(app.slug, /^\[3,/);
   });
+
+  it('are what becomes of all that a server has which is removed by force', async () => {
+    const query =
+      '{ databases { id name serverId } apps { nodes { id slug name serverId } } servers { id draining problem } }';
+    type Things = Record<'id' | 'slug' | 'name' | 'serverId', string>[];
+    interface All {
+      databases: Things;
+      apps: { nodes: Things };
+      servers: { id: string; draining: boolean; problem: string | null }[];
+    }
+    const all = (): Promise<All> => gangway.client.must<All>(query);
+    const before = await all();
+    const isThere = ({ serverId }: { serverId: string }): boolean => serverId === other.serverId;
+    assert.deepEqual(
+      before.databases.filter(isThere).map(({ name }) => name),
+      ['Orders'],
+    );
+    assert.ok(before.apps.nodes.some((app) => isThere(app) && app.name === 'Shop'));
+    const homebody = before.apps.nodes.find(({ name }) => name === 'Homebody');
+    assert.ok(homebody);
+    const bound = await running('Rooted', faithful, { serverId: other.serverId });
+    const remove = 'mutation($id: ID!, $force: Boolean) { removeServer(id: $id, force: $force) }';
+    const id = other.serverId;
+    assert.equal(await gangway.client.fails(remove, { id }), 'CONFLICT');
+    type Removed = { removeServer: boolean };
+    assert.equal(
+      (await gangway.client.must<Removed>(remove, { id, force: true })).removeServer,
+      false,
+    );
+    // It runs nowhere else, and so the server stays.
+    await until('it says why it stays', 90_000, async () =>
+      (await all()).servers.some((one) => one.id === id && one.problem !== null),
+    );
+    const [stays] = (await all()).servers.filter((one) => one.id === id);
+    assert.match(stays?.problem ?? '', /^Rooted is not moved: /);
+    await gangway.client.must('mutation($id: ID!) { deleteApp(id: $id) }', { id: bound.id });
+    assert.equal(
+      (await gangway.client.must<Removed>(remove, { id, force: true })).removeServer,
+      false,
+    );
+    await gangway.kill9();
+    await gangway.start();
+    await until(
+      'it is removed',
+      90_000,
+      async () => !(await all()).servers.some((one) => one.id === id),
+    );
+    assert.ok(![...(await all()).databases, ...(await all()).apps.nodes].some(isThere));
+    const shop = before.apps.nodes.find(({ name }) => name === 'Shop');
+    await answers(shop?.slug ?? '', /^\[\d+,/);
+  });
 });

@@ -219,7 +219,7 @@ describe('another server', () => {
     assert.equal(await gangway.client.fails(database, { input: wanted }), 'CONFLICT');
   });
 
-  it('lets go of what a server had that is removed by force', async () => {
+  it('lets go of what a server had that is away, and removed by force', async () => {
     await gangway.client.must('mutation($id: ID!) { drainServer(id: $id, drain: false) { id } }', {
       id: serverId,
     });
@@ -231,6 +231,8 @@ describe('another server', () => {
     await databases.becomes(id, 'running');
     const remove = 'mutation($id: ID!, $force: Boolean) { removeServer(id: $id, force: $force) }';
     assert.equal(await gangway.client.fails(remove, { id: serverId }), 'CONFLICT');
+    await agent.end('SIGKILL');
+    await connected(false);
     await gangway.client.must(remove, { id: serverId, force: true });
     const command = 'mutation($id: ID!) { execConsole(appId: $id, command: "true") { exitCode } }';
     assert.equal(await gangway.client.fails(command, { id: left.id }), 'AGENT_UNREACHABLE');

@@ -15,12 +15,12 @@ export function moveHost(core: AppCore, host: RestoreHost): MoveHost {
   return {
     ...host,
     log: `app:${core.id}`,
-    check: (to) => {
+    check: (to, isForced) => {
       if (core.open.length > 0) {
         const detail = 'A deployment of this app is running. Move it when that is done.';
         throw new ServiceError('DEPLOY_IN_PROGRESS', detail);
       }
-      checkDatabases(core, to.serverId);
+      if (!isForced) checkDatabases(core, to.serverId);
       return Promise.resolve();
     },
     files: (machine, uid) => machine.app({ id: core.id, uid }),

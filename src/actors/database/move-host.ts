@@ -11,8 +11,8 @@ export function moveHost(core: DatabaseCore, host: RestoreHost): MoveHost {
   return {
     ...host,
     log: `db:${core.id}`,
-    check: async (to) => {
-      checkApps(core, to.serverId);
+    check: async (to, isForced) => {
+      if (!isForced) checkApps(core, to.serverId);
       await checkEngine(core, to);
     },
     files: (machine, uid) => machine.database({ id: core.id, uid }),

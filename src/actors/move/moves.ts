@@ -14,6 +14,7 @@ import type { LogName } from '../../logs/files/log.ts';
 import type { Machine, OwnTrees, Place, TreeName } from '../../places/place.ts';
 import type { Change } from '../../store/records/table.ts';
 import type { MoveRecord } from '../../store/records/records.ts';
+import { tables } from '../../store/records/tables.ts';
 import { checkServer } from '../app/settings/validate.ts';
 import type { Protocol } from '../runtime/actor.ts';
 import { checkNotHeld } from '../restore/held.ts';
@@ -36,10 +37,10 @@ export interface MoveHost extends Pick<
   'isIdle' | 'stop' | 'isStopped' | 'start' | 'released'
 > {
   /** Rejects with why it cannot run at this place. */
-  check: (to: Place) => Promise<void>;
+  check: (to: Place, isForced: boolean) => Promise<void>;
   /** Its files on a machine. */
   files: (machine: Machine, uid: number | null) => MovedFiles;
-  /** Trees that do not change while it runs, which come before it is stopped. */
+  /** Trees that hardly change while it runs: they are tried before it is stopped. */
   fixed: () => readonly TreeName[];
   /** Lets go of workloads that are to end at a place that is not reached. */
   forget: () => void;
@@ -73,7 +74,8 @@ export class Moves<
 
   get handlers() {
     return {
-      move: ({ serverId }: { serverId: string }) => this.#move(serverId),
+      move: ({ serverId, isForced = false }: { serverId: string; isForced?: boolean }) =>
+        this.#move(serverId, isForced),
       'move-tidy': () => this.#tidy(),
     };
   }
@@ -87,7 +89,7 @@ export class Moves<
     else this.#launch(() => Promise.reject(interrupted()));
   }
 
-  async #move(wanted: string): Promise<R> {
+  async #move(wanted: string, isForced: boolean): Promise<R> {
     const core = this.#core;
     const { serverId, move } = core.require();
     if (this.#cancel !== null) {
@@ -97,13 +99,18 @@ export class Moves<
     }
     checkNotHeld(core);
     const { reader } = core.deps;
+    if (reader.count(tables.restoreRuns, 'open', [core.id]) > 0) {
+      throw new ServiceError('RESTORE_RUNNING', 'A restore of it is under way.', {
+        retryAfterS: 5,
+      });
+    }
     const toServerId = checkServer(reader, wanted);
     if (toServerId === serverId) throw new ServiceError('CONFLICT', 'It is on this server.');
     const [from, to] = [core.placeAt(serverId), core.placeAt(toServerId)];
     if (from.driver.runs !== 'host' || to.driver.runs !== 'host') {
       throw new ServiceError('CONFLICT', 'What runs in a container cannot be moved yet.');
     }
-    await this.#host.check(to);
+    await this.#host.check(to, isForced);
     const [, { uids }] = await Promise.all([from.machine(), to.machine()]);
     if (move?.hasLeftover === true) await this.#removeLeftover(move);
     const fromUid = core.uid ?? 0;
@@ -157,10 +164,18 @@ export class Moves<
     await from.ensure();
     this.#say('It is moved to another server: its files are copied.');
     const seen = this.#progress();
-    for (const tree of host.fixed()) await to.fill(tree, counted(from.pack(tree, signal), seen), signal); // prettier-ignore
+    const copy = (tree: TreeName): Promise<void> =>
+      to.fill(tree, counted(from.pack(tree, signal), seen), signal);
+    const changing: TreeName[] = [];
+    for (const tree of host.fixed()) {
+      await copy(tree).catch((error: unknown) => {
+        if (!(error instanceof ServiceError) || error.code !== 'CONFLICT') throw error;
+        changing.push(tree);
+      });
+    }
     await context.report(() => host.stop(), signal);
     await this.#until(() => host.isStopped(), signal);
-    await to.fill('data', counted(from.pack('data', signal), seen), signal);
+    for (const tree of [...changing, 'data']) await copy(tree);
     await context.report(() => {
       const patch = { serverId: toServerId, uid: toUid };
       this.#save({ ...this.#current, phase: 'starting' }, patch);
@@ -180,8 +195,11 @@ export class Moves<
     const { fromServerId, fromUid, phase } = this.#current;
     if (phase === 'starting') {
       await context.report(() => this.#host.stop());
-      const late = AbortSignal.any([context.signal, AbortSignal.timeout(endMs)]);
-      await this.#until(() => this.#host.isStopped(), late).catch(() => undefined);
+      const late = new AbortController();
+      const inTime = deps.clock.after(endMs, () => late.abort());
+      const signal = AbortSignal.any([context.signal, late.signal]);
+      await this.#until(() => this.#host.isStopped(), signal).catch(() => undefined);
+      inTime();
     }
     if (context.signal.aborted) return;
     await context.report(() => {

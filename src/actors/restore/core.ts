@@ -1,6 +1,7 @@
 /** Owns what a restore needs of the actor of its target. */
 import type { ActorContext, Protocol } from '../runtime/actor.ts';
 import type { WorkloadDeps } from '../workload/deps.ts';
+import type { HeldFor } from './held.ts';
 
 export interface RestoreCore {
   readonly id: string;
@@ -15,6 +16,7 @@ export interface RestoreCore {
   /** Resolves when the latest change of the record is durable. */
   readonly durable: Promise<void>;
   readonly isHeld: boolean;
+  readonly heldFor: HeldFor | null;
   hold(): void;
   letGo(): void;
 }

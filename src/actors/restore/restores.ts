@@ -18,6 +18,7 @@ import { type Change, insert, put, remove } from '../../store/records/table.ts';
 import { tables } from '../../store/records/tables.ts';
 import { sentenceOf } from '../workload/work-failed.ts';
 import type { RestoreCore } from './core.ts';
+import { checkNotHeld } from './held.ts';
 import { restoresKept, saveLogEveryMs } from './deps.ts';
 import type { RestoreProtocol, RestoreRights } from './protocol.ts';
 import { isTouching, type RestoreHost, recoverData, replaceData } from './restore-work.ts';
@@ -105,6 +106,7 @@ export class Restores {
       const detail = `A restore is under way: ${this.#current.run.id}.`;
       throw new ServiceError('RESTORE_RUNNING', detail, { retryAfterS: 5 });
     }
+    checkNotHeld(this.#core);
     const startedAtMs = deps.clock.now();
     const run: RestoreRunRecord = {
       id: newId('rst', startedAtMs),

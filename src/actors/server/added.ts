@@ -21,6 +21,7 @@ import type { Actor, ActorContext } from '../runtime/actor.ts';
 import { localServerId } from '../../places/local-place.ts';
 import { type AgentServer, bootstrapped, bootstrapTokenMs, takenOver } from './bootstrap.ts';
 import type { AddedServer, ServersProtocol, ServerTakeover } from './protocol.ts';
+import { Emptying } from './emptying.ts';
 import { isFinal, mustFollow } from './takeover.ts';
 
 export type ServerAuthority = Pick<
@@ -48,6 +49,7 @@ export function addedServers(
   context: ActorContext<ServersProtocol>,
 ): Handlers {
   const servers = new AddedServers(options, context);
+  servers.resume();
   return {
     add: ({ name, takeover }) => servers.add(name, takeover),
     reissue: ({ serverId }) => servers.reissue(serverId),
@@ -68,10 +70,18 @@ export function addedServers(
 class AddedServers {
   readonly #options: AddedServersOptions;
   readonly #context: ActorContext<ServersProtocol>;
+  readonly #emptying: Emptying;
 
   constructor(options: AddedServersOptions, context: ActorContext<ServersProtocol>) {
     this.#options = options;
     this.#context = context;
+    const { reader, clock } = options;
+    const failed = (serverId: string, problem: string): Promise<null> =>
+      this.#change(serverId, (server) => ({
+        ...server,
+        agent: { ...server.agent, isLeaving: false, problem },
+      }));
+    this.#emptying = new Emptying({ reader, clock, context, failed });
   }
 
   async add(given: string, isTakeover: boolean): Promise<AddedServer> {
@@ -117,8 +127,9 @@ class AddedServers {
     return { server, bootstrapToken: token };
   }
 
-  async remove(serverId: string, force: boolean): Promise<true> {
-    this.must(serverId);
+  /** False: what is there is moved away, and the server is removed after that. */
+  async remove(serverId: string, force: boolean): Promise<boolean> {
+    const server = this.must(serverId);
     const { reader } = this.#options;
     const apps = reader.count(tables.apps, 'server', [serverId]);
     const databases = reader.count(tables.databases, 'server', [serverId]);
@@ -126,11 +137,23 @@ class AddedServers {
       throw new ServiceError(
         'CONFLICT',
         `On this server are ${String(apps)} apps and ${String(databases)} databases, those in trash included. ` +
-          'Delete or move them first, or give them up with force.',
+          'Delete or move them first, or have them moved here with force.',
       );
+    }
+    if (server.connected && apps + databases > 0) {
+      const agent = { ...server.agent, problem: null, isLeaving: true };
+      await this.put({ ...server, draining: true, agent });
+      this.#emptying.begin(serverId);
+      return false;
     }
     await this.#context.commit([take(tables.servers, serverId)]);
     return true;
+  }
+
+  /** Goes on with what an earlier activation left. */
+  resume(): void {
+    for (const { id, agent } of this.#all())
+      if (agent?.isLeaving === true) this.#emptying.begin(id);
   }
 
   async bootstrap(asked: { tokenHash: string; csr: string; name: string }): Promise<{

@@ -26,8 +26,11 @@ export type ServersProtocol = {
   add: { in: { name: string; takeover: boolean }; out: AddedServer };
   /** Another token; what was given out for the server before is good for nothing any more. NOT_FOUND, CONFLICT. */
   reissue: { in: { serverId: string }; out: AddedServer };
-  /** NOT_FOUND; CONFLICT for one that was not added, and while something is there, unless `force`. */
-  remove: { in: { serverId: string; force: boolean }; out: true };
+  /**
+   * NOT_FOUND; CONFLICT for one that was not added, and while something is there, unless `force`: that is moved here if the
+   * server is connected (false: it is removed after that), else left behind.
+   */
+  remove: { in: { serverId: string; force: boolean }; out: boolean };
   /** Nothing new is put on it, or is again. NOT_FOUND, CONFLICT. */
   drain: { in: { serverId: string; drain: boolean }; out: Readonly<ServerRecord> };
 

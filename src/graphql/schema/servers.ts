@@ -143,7 +143,8 @@ builder.mutationFields((t) => ({
   removeServer: t.boolean({
     description:
       'For the instance administrator. Its certificates are revoked at once. CONFLICT while apps or databases are there, ' +
-      'unless forced: then they are left behind.',
+      'unless forced: they are moved to this machine then, false is answered, and the server is removed after that; it stays, with ' +
+      'its `problem`, when one of them cannot be moved. What a server has that is not connected is left behind.',
     args: {
       id: t.arg.id({ required: true }),
       force: t.arg.boolean({ defaultValue: false }),

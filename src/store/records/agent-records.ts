@@ -48,6 +48,8 @@ export interface AgentState {
   /** Why the agent is not let in, or left, in a sentence; null: nothing is known. */
   problem: string | null;
   takeover: Takeover | null;
+  /** What the server has is moved away, and it is removed after that. */
+  isLeaving?: boolean;
   /** Where it was added: whose activity tells of it. */
   teamId: string | null;
   createdAtMs: number;

@@ -20,6 +20,7 @@ import { inlineExtractor } from '../../../src/places/inline-extractor.ts';
 import type { LocalMachineOptions } from '../../../src/places/local-place.ts';
 import { remotePlace } from '../../../src/places/remote-place.ts';
 import { dropIncoming, servedPlace } from '../../../src/places/served-place.ts';
+import { fillTree } from '../../../src/places/trees.ts';
 import { placeCalls, placeStreams } from '../../../src/protocol/agent-place.ts';
 import { ServiceError } from '../../../src/lib/errors.ts';
 import { encodeFrame } from '../../../src/protocol/message-frames.ts';
@@ -338,6 +339,14 @@ describe('trees of a remote place', () => {
       assert.deepEqual(readdirSync(data), before);
       assert.ok(!existsSync(join(appsRoot, app.id, 'data-incoming')));
     }
+  });
+
+  it('leave some of the disk free', async (t) => {
+    const { files, appsRoot } = await furnished(t);
+    const folder = { root: join(appsRoot, app.id), data: 'data', uid: null };
+    const filled = fillTree(folder, files.pack('data', never), never, 600_000);
+    await assert.rejects(filled, { code: 'STORAGE_FULL' });
+    await fillTree(folder, files.pack('data', never), never, 800_000);
   });
 
   it('are those of one owner, by a name that is one', async (t) => {
