@@ -124,6 +124,20 @@ describe('the pages of the instance', { skip: needs('chromium') }, () => {
     await shown.waitFor({ state: 'hidden' });
     await assertAccessible(page);
 
+    // It can be chosen for something new once its agent is connected.
+    for (const path of ['/apps/new', '/databases/new']) {
+      await dashboard.visit(path);
+      if (path === '/apps/new') {
+        await page.locator('.source', { hasText: 'Sample' }).click();
+        await page.locator('.sample').first().click();
+      }
+      const choice = page.getByLabel('Server', { exact: true });
+      const other = choice.locator('option', { hasText: 'Rack 2 (not connected)' });
+      await other.waitFor({ state: 'attached' });
+      assert.ok(await other.isDisabled());
+      assert.equal(await choice.locator('option').count(), 2);
+    }
+
     await fitsAPhone('/instance');
     await choose('Remove…');
     const dialog = page.getByRole('dialog', { name: 'Remove Rack 2?' });

@@ -1,7 +1,8 @@
 /** Owns what the page asks of the API. */
 import { graphql, type ResultOf } from '../../api/graphql.ts';
 import type { Capability } from '../../shell/session.ts';
-import { MoveState, ServerChoice } from '../server/server-section.tsx';
+import { ServerChoice } from '../server/server-field.tsx';
+import { MoveState } from '../server/server-section.tsx';
 
 export const DatabaseQuery = graphql(
   `

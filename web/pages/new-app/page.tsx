@@ -2,7 +2,7 @@
 import { type FormEvent, useCallback, useEffect, useState } from 'react';
 import { useQuery } from 'urql';
 import { useLocation } from 'wouter';
-import { graphql } from '../../api/graphql.ts';
+import { graphql, type ResultOf } from '../../api/graphql.ts';
 import { useSession } from '../../shell/session.ts';
 import { Button, ButtonLink } from '../../ui/button.tsx';
 import { CodeEditor } from '../../ui/code-editor.tsx';
@@ -12,6 +12,7 @@ import { Icon, type IconName } from '../../ui/icon.tsx';
 import { ImageField } from '../../ui/image-field.tsx';
 import { EmptyState, Page as Frame } from '../../ui/page.tsx';
 import { pathsOf } from '../overview/things.ts';
+import { ServerChoice, ServerField } from '../server/server-field.tsx';
 import { archiveOf, type Chosen } from './chosen.ts';
 import { type ArchiveToSend, type CreateAppInput, useDeploy } from './deploy.ts';
 import { DropZone } from './drop-zone.tsx';
@@ -19,19 +20,22 @@ import { type GitChoice, GitSource } from './git-source.tsx';
 import { Progress } from './progress.tsx';
 import { type Sample, samples } from './samples.ts';
 
-const NewAppPage = graphql(`
-  query NewAppPage {
-    folders {
-      id
-      name
-      parentId
+const NewAppPage = graphql(
+  `
+    query NewAppPage {
+      folders {
+        id
+        name
+        parentId
+      }
+      servers {
+        ...ServerChoice
+        runtime
+      }
     }
-    servers {
-      id
-      runtime
-    }
-  }
-`);
+  `,
+  [ServerChoice],
+);
 
 type Source = 'upload' | 'git' | 'image' | 'compose' | 'sample';
 
@@ -77,10 +81,13 @@ function NewApp() {
   const [draft, setDraft] = useState<Draft | null>(null);
   const [named, setNamed] = useState<string | null>(null);
   const [folderId, setFolderId] = useState('');
+  const [chosenServer, setServer] = useState<string | null>(null);
   const { state, deploy, cancel, madeAppId } = useDeploy();
   const isBusy = state.at !== 'idle' && state.at !== 'failed';
   const name = named ?? draft?.name ?? '';
-  const runtime = data?.servers[0]?.runtime;
+  const servers = data?.servers ?? [];
+  const serverId = chosenServer ?? servers[0]?.id ?? '';
+  const runtime = servers.find(({ id }) => id === serverId)?.runtime;
   const needsContainers = source === 'image' || source === 'compose';
   const lacksContainers = needsContainers && runtime === 'process';
   const mayDeploy = can('deploy_apps');
@@ -92,7 +99,11 @@ function NewApp() {
   const submit = async (event: FormEvent): Promise<void> => {
     event.preventDefault();
     if (draft === null || isBusy) return;
-    const input = { ...draft.input, name: name.trim(), ...(folderId !== '' && { folderId }) };
+    const input = {
+      ...{ ...draft.input, name: name.trim() },
+      ...(folderId !== '' && { folderId }),
+      ...(chosenServer !== null && { serverId: chosenServer }),
+    };
     const deploys = draft.deploys && mayDeploy;
     const done = await deploy({ input, archive: mayDeploy ? draft.archive : null, deploys });
     if (done === null) return;
@@ -133,30 +144,17 @@ function NewApp() {
           )}
         </div>
         {draft !== null && (
-          <div className="new-app-row">
-            <TextField
-              label="Name"
-              value={name}
-              onChange={(event) => setNamed(event.target.value)}
-              required
-              maxLength={100}
-              disabled={isBusy || madeAppId !== null}
-              hint="Its address is made of it; it can be changed later."
-              autoComplete="off"
-            />
-            {data && data.folders.length > 0 && (
-              <SelectField
-                label="Folder"
-                value={folderId}
-                onChange={(event) => setFolderId(event.target.value)}
-                disabled={isBusy || madeAppId !== null}
-                options={[
-                  { value: '', label: 'None' },
-                  ...[...pathsOf(data.folders)].map(([value, label]) => ({ value, label })),
-                ]}
-              />
-            )}
-          </div>
+          <Particulars
+            name={name}
+            onName={setNamed}
+            folders={data?.folders ?? []}
+            folderId={folderId}
+            onFolder={setFolderId}
+            servers={servers}
+            serverId={serverId}
+            onServer={setServer}
+            disabled={isBusy || madeAppId !== null}
+          />
         )}
         {!mayDeploy && (
           <p className="new-app-note">
@@ -187,6 +185,55 @@ function NewApp() {
         </div>
       </form>
     </Frame>
+  );
+}
+
+type Places = ResultOf<typeof NewAppPage>;
+
+interface ParticularsProps extends Places {
+  name: string;
+  onName: (name: string) => void;
+  folderId: string;
+  onFolder: (id: string) => void;
+  serverId: string;
+  onServer: (id: string) => void;
+  disabled: boolean;
+}
+
+function Particulars({ folders, servers, disabled, ...values }: ParticularsProps) {
+  const { name, onName, folderId, onFolder, serverId, onServer } = values;
+  return (
+    <div className="new-app-row">
+      <TextField
+        label="Name"
+        value={name}
+        onChange={(event) => onName(event.target.value)}
+        required
+        maxLength={100}
+        disabled={disabled}
+        hint="Its address is made of it; it can be changed later."
+        autoComplete="off"
+      />
+      {folders.length > 0 && (
+        <SelectField
+          label="Folder"
+          value={folderId}
+          onChange={(event) => onFolder(event.target.value)}
+          disabled={disabled}
+          options={[
+            { value: '', label: 'None' },
+            ...[...pathsOf(folders)].map(([value, label]) => ({ value, label })),
+          ]}
+        />
+      )}
+      <ServerField
+        label="Server"
+        servers={servers}
+        value={serverId}
+        onChange={onServer}
+        disabled={disabled}
+      />
+    </div>
   );
 }
 

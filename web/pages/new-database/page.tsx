@@ -7,7 +7,8 @@ import { Button, ButtonLink } from '../../ui/button.tsx';
 import { ErrorNote } from '../../ui/error-note.tsx';
 import { SelectField, TextField } from '../../ui/field.tsx';
 import { EmptyState, Page as Frame, Section } from '../../ui/page.tsx';
-import { CreateDatabase, FoldersQuery } from './documents.ts';
+import { ServerField } from '../server/server-field.tsx';
+import { CreateDatabase, PlacesQuery } from './documents.ts';
 import { type Engine, engineNames, engines } from './engines.ts';
 import { VersionField } from './version-field.tsx';
 
@@ -18,6 +19,8 @@ interface Values {
   version: string;
   name: string;
   folderId: string;
+  /** Empty: the first. */
+  serverId: string;
   databaseName: string;
   username: string;
   password: string;
@@ -26,8 +29,8 @@ interface Values {
 }
 
 const empty: Values = {
-  ...{ engine: 'POSTGRES', version: '', name: '', folderId: '', databaseName: '' },
-  ...{ username: '', password: '', memoryMb: '', cpus: '' },
+  ...{ engine: 'POSTGRES', version: '', name: '', folderId: '', serverId: '' },
+  ...{ databaseName: '', username: '', password: '', memoryMb: '', cpus: '' },
 };
 
 export function Page() {
@@ -60,7 +63,7 @@ export function Page() {
             value={values.name}
             onChange={(event) => set({ name: event.target.value })}
           />
-          <FolderField value={values.folderId} onChange={(folderId) => set({ folderId })} />
+          <PlaceFields values={values} set={set} />
         </Section>
         <Section title="Details" description="All of it may be left empty.">
           <Details values={values} set={set} />
@@ -99,24 +102,38 @@ function EnginePicker({ value, onChange }: { value: Engine; onChange: (engine: E
   );
 }
 
-function FolderField({ value, onChange }: { value: string; onChange: (id: string) => void }) {
-  const [{ data, error }, ask] = useQuery({ query: FoldersQuery });
-  const folders = data?.folders ?? [];
+function PlaceFields({ values, set }: FieldsProps) {
+  const [{ data, error }, ask] = useQuery({ query: PlacesQuery });
+  const { folders = [], servers = [] } = data ?? {};
   if (error)
     return <ErrorNote error={error} retry={() => ask({ requestPolicy: 'network-only' })} />;
-  if (folders.length === 0) return null;
   const options = folders.map(({ id, name }) => ({ value: id, label: name }));
   return (
-    <SelectField
-      label="Folder"
-      options={[{ value: '', label: 'None' }, ...options]}
-      value={value}
-      onChange={(event) => onChange(event.target.value)}
-    />
+    <>
+      {folders.length > 0 && (
+        <SelectField
+          label="Folder"
+          options={[{ value: '', label: 'None' }, ...options]}
+          value={values.folderId}
+          onChange={(event) => set({ folderId: event.target.value })}
+        />
+      )}
+      <ServerField
+        label="Server"
+        servers={servers}
+        value={values.serverId === '' ? (servers[0]?.id ?? '') : values.serverId}
+        onChange={(serverId) => set({ serverId })}
+      />
+    </>
   );
 }
 
-function Details({ values, set }: { values: Values; set: (change: Partial<Values>) => void }) {
+interface FieldsProps {
+  values: Values;
+  set: (change: Partial<Values>) => void;
+}
+
+function Details({ values, set }: FieldsProps) {
   const text = (name: 'databaseName' | 'username', label: string) => (
     <TextField
       label={label}

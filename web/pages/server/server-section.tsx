@@ -3,8 +3,8 @@ import { type ReactNode, useState } from 'react';
 import { graphql, type ResultOf } from '../../api/graphql.ts';
 import { Button } from '../../ui/button.tsx';
 import { ConfirmDialog } from '../../ui/dialog.tsx';
-import { SelectField } from '../../ui/field.tsx';
 import { Section } from '../../ui/page.tsx';
+import { choosable, type ServerChoice, ServerField } from './server-field.tsx';
 
 export const MoveState = graphql(`
   fragment MoveState on Move {
@@ -13,15 +13,6 @@ export const MoveState = graphql(`
     phase
     copiedBytes
     error
-  }
-`);
-
-export const ServerChoice = graphql(`
-  fragment ServerChoice on Server {
-    id
-    name
-    connected
-    draining
   }
 `);
 
@@ -38,27 +29,23 @@ export interface ServerSectionProps {
 export function ServerSection({ name, serverId, move, servers, onMove }: ServerSectionProps) {
   const [chosen, setChosen] = useState<string | null>(null);
   const [asks, setAsks] = useState(false);
-  if (servers.length < 2) return null;
+  if (choosable(servers).length < 2) return null;
   const nameOf = (id: string): string => servers.find((one) => one.id === id)?.name ?? id;
   const isMoving = move?.phase === 'copying' || move?.phase === 'starting';
   const target = chosen ?? serverId;
-  const options = servers.map(({ id, name: label, connected, draining }) => ({
-    value: id,
-    label: id === serverId ? `${label} (now)` : connected ? label : `${label} (not connected)`,
-    disabled: id !== serverId && (!connected || draining),
-  }));
   return (
     <Section
       title="Server"
       description="It is moved with its data. It is stopped while that goes over, and goes on here when it is not well there."
     >
       {move !== null && <p role="status">{told(move, nameOf)}</p>}
-      <SelectField
+      <ServerField
         label="Runs on"
-        options={options}
+        servers={servers}
+        current={serverId}
         value={target}
         disabled={isMoving}
-        onChange={({ target: { value } }) => setChosen(value)}
+        onChange={setChosen}
       />
       <div>
         {isMoving ? (

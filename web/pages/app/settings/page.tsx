@@ -5,7 +5,7 @@ import type { PageProps } from '../../../shell/routes.ts';
 import { ErrorNote } from '../../../ui/error-note.tsx';
 import { EmptyState, Skeleton } from '../../../ui/page.tsx';
 import type { Suggestion } from '../../../ui/suggest-field.tsx';
-import { ServerChoice } from '../../server/server-section.tsx';
+import { ServerChoice } from '../../server/server-field.tsx';
 import { type App, mayOn } from '../app-parts.ts';
 import { AppFrame } from '../frame.tsx';
 import { BuildSettings, useNodeVersions } from './build.tsx';

@@ -1,7 +1,8 @@
 /** Owns the server of an app, among its settings. */
 import { useMutation } from 'urql';
 import { graphql, type ResultOf } from '../../../api/graphql.ts';
-import { MoveState, type ServerChoice, ServerSection } from '../../server/server-section.tsx';
+import type { ServerChoice } from '../../server/server-field.tsx';
+import { MoveState, ServerSection } from '../../server/server-section.tsx';
 
 export const AppServer = graphql(
   `
