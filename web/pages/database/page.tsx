@@ -7,17 +7,17 @@ import type { Database } from './documents.ts';
 import { DatabaseFrame } from './frame.tsx';
 import { MetricsPage } from './metrics-tab.tsx';
 import { OverviewTab } from './overview-tab.tsx';
-import { SettingsTab } from './settings-tab.tsx';
+import { SettingsPage } from './settings-tab.tsx';
 
 const titles: Readonly<Record<string, string>> = {
   console: 'Console',
-  settings: 'Settings',
 };
 
 export function Page({ params: { id = '', tab = '' } }: PageProps) {
   // They ask for more than what the frame knows.
   if (tab === 'metrics') return <MetricsPage id={id} />;
   if (tab === 'backups') return <BackupsPage id={id} />;
+  if (tab === 'settings') return <SettingsPage id={id} />;
   return (
     <DatabaseFrame id={id} title={titles[tab] ?? ''}>
       {(database) => <Content database={database} tab={tab} />}
@@ -39,8 +39,6 @@ function Content({ database, tab }: { database: Database; tab: string }) {
           label={`Console of ${name}`}
         />
       );
-    case 'settings':
-      return <SettingsTab database={database} />;
     default:
       return <NotFound what="page of this database" />;
   }

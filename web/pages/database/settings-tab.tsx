@@ -2,6 +2,7 @@
 import { useState } from 'react';
 import { useMutation, useQuery } from 'urql';
 import { useLocation } from 'wouter';
+import type { ResultOf } from '../../api/graphql.ts';
 import { Button } from '../../ui/button.tsx';
 import { CopyButton } from '../../ui/copy-button.tsx';
 import { ConfirmDialog, Dialog } from '../../ui/dialog.tsx';
@@ -16,8 +17,21 @@ import {
   RotatePassword,
   ServersQuery,
 } from './documents.ts';
+import { DatabaseFrame } from './frame.tsx';
 
-export function SettingsTab({ database }: { database: Database }) {
+type Servers = ResultOf<typeof ServersQuery>['servers'];
+
+/** Asks for the servers beside the database itself. */
+export function SettingsPage({ id }: { id: string }) {
+  const [{ data }] = useQuery({ query: ServersQuery });
+  return (
+    <DatabaseFrame id={id} title="Settings">
+      {(database) => <SettingsTab database={database} servers={data?.servers ?? []} />}
+    </DatabaseFrame>
+  );
+}
+
+function SettingsTab({ database, servers }: { database: Database; servers: Servers }) {
   const mayRotate = mayOn(database, 'configure_databases');
   const mayDelete = mayOn(database, 'delete_databases');
   if (!mayRotate && !mayDelete) {
@@ -30,7 +44,7 @@ export function SettingsTab({ database }: { database: Database }) {
   return (
     <>
       {mayRotate && <Password database={database} />}
-      {mayRotate && <Server database={database} />}
+      {mayRotate && <Server database={database} servers={servers} />}
       {mayDelete && <Deletion database={database} />}
     </>
   );
@@ -80,14 +94,19 @@ function Password({ database: { id, status } }: { database: Database }) {
   );
 }
 
-function Server({ database: { id, ...database } }: { database: Database }) {
-  const [{ data }] = useQuery({ query: ServersQuery });
+function Server({
+  database: { id, ...database },
+  servers,
+}: {
+  database: Database;
+  servers: Servers;
+}) {
   const [, mutate] = useMutation(MoveDatabase);
   const onMove = async (serverId: string): Promise<void> => {
     const { error } = await mutate({ id, serverId });
     if (error) throw error;
   };
-  return <ServerSection {...database} servers={data?.servers ?? []} onMove={onMove} />;
+  return <ServerSection {...database} servers={servers} onMove={onMove} />;
 }
 
 function Deletion({ database: { id, name, usedBy } }: { database: Database }) {
