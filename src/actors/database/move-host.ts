@@ -36,8 +36,16 @@ function checkApps(core: DatabaseCore, serverId: string): void {
   );
 }
 
-/** Its files are those of one version: ENGINE_NOT_AVAILABLE where that is missing. */
+/** Its files are those of one version: ENGINE_NOT_AVAILABLE where that is missing; CONFLICT where they cannot go. */
 async function checkEngine(core: DatabaseCore, to: Place): Promise<void> {
+  const { engine, version } = core.require();
+  if (engine === 'CLICKHOUSE') {
+    // Its files lead to each other by whole paths, which are others there.
+    throw new ServiceError(
+      'CONFLICT',
+      'A ClickHouse cannot be moved yet: dump it, and read it back there.',
+    );
+  }
   const { tools } = await to.machine();
-  await requireHost(core.engine).again(core.require().version, tools);
+  await requireHost(core.engine).again(version, tools);
 }
