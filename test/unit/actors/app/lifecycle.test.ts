@@ -339,6 +339,7 @@ function databaseOf(id: string) {
   return {
     id,
     teamId: 'team_1',
+    serverId: 'srv_local',
     name: 'Data',
     engine: 'POSTGRES',
     status: 'running',
