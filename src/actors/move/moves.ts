@@ -25,13 +25,13 @@ import { freeUid } from '../workload/free-uid.ts';
 import { sentenceOf } from '../workload/work-failed.ts';
 import type { MoveProtocol } from './protocol.ts';
 
-/** What apps and databases do differently. */
 /** Of an app or a database. */
 export interface MovedFiles extends OwnTrees {
   ensure(): Promise<void>;
   remove(): Promise<void>;
 }
 
+/** What apps and databases do differently. */
 export interface MoveHost extends Pick<
   RestoreHost,
   'isIdle' | 'stop' | 'isStopped' | 'start' | 'released'
