@@ -51,6 +51,13 @@ describe('the process driver with control groups', { skip: needs('root') }, () =
     );
   });
 
+  it('ends a program that goes on forking beyond what it may have, and says so', async () => {
+    const command = sh('exec perl -e "fork while 1"');
+    await driver.start(specOf({ id: 'bomb-1', command, resources: limited({ pids: 40 }) }));
+    const { exit } = (await ended(driver, 'bomb-1')).state;
+    assert.match(exit.detail ?? '', /processes beyond its 40/);
+  });
+
   it('holds a program to its part of the processors', async () => {
     const command = sh('while :; do :; done');
     const resources = limited({ cpus: 0.1 });
