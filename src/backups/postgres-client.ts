@@ -1,4 +1,5 @@
 /** Owns connections to PostgreSQL as its administrator, and where its clients are. */
+import type { Duplex } from 'node:stream';
 import type { Client } from 'pg';
 
 import { ServiceError } from '../lib/errors.ts';
@@ -19,7 +20,11 @@ export async function asPostgresAdmin<T>(
   work: (client: Client) => Promise<T>,
 ): Promise<T> {
   const pg = (await import('pg')).default;
+  const stream = await streamTo(target).catch((error: unknown) => {
+    throw postgresFailure(target, code, error);
+  });
   const client = new pg.Client({
+    ...(stream !== null && { stream: () => stream }),
     host: target.socket ?? target.host,
     port: target.port,
     user: postgresAdmin,
@@ -40,6 +45,21 @@ export async function asPostgresAdmin<T>(
   } finally {
     await client.end().catch(() => undefined);
   }
+}
+
+/** As the client takes a socket that it connects itself; null: it may. */
+async function streamTo({ connect, socket, port }: DatabaseTarget): Promise<Duplex | null> {
+  if (connect === null || socket === null) return null;
+  const path = `${socket}/.s.PGSQL.${String(port)}`;
+  const stream = await connect(path, AbortSignal.timeout(connectTimeoutMs));
+  const asSocket = {
+    setNoDelay: () => stream,
+    connect: () => {
+      process.nextTick(() => stream.emit('connect'));
+      return stream;
+    },
+  };
+  return Object.assign(stream, asSocket);
 }
 
 export function postgresFailure(

@@ -1,4 +1,5 @@
 /** Owns what backups and restores know of what they are made of: a database with its server, the files of an app. */
+import type { Duplex } from 'node:stream';
 import type { Pipe, VolumeFolders, Volumes } from '../drivers/driver.ts';
 import type { PipeSpec } from '../protocol/workload.ts';
 import type { MissedEntries } from './threads/messages.ts';
@@ -28,14 +29,34 @@ export interface DatabaseTarget {
   tools: ClientTools | null;
   /** Its files on this machine; null: they lie in a volume of its image, or on another server. */
   files: OwnFolder | null;
-  /** Its volume, under the name `data`; null: its files lie on this machine. */
+  /** Its volume, under the name `data`; null: its files lie in a folder of a machine. */
   volumes: OwnVolumes | null;
+  /** Its files on another server; null: they lie on this machine, or in a volume. */
+  elsewhere: FilesElsewhere | null;
+  /** The folder of its data as its programs see it; null: that of its image. */
+  folder: string | null;
+  /** Reads that folder for a base backup; null: nobody can. */
+  readFolder: ReadFolder | null;
+  /** Connects to a socket of it on another server, by its whole path; null: it is reached from here. */
+  connect: ((path: string, signal: AbortSignal) => Promise<Duplex>) | null;
   /**
    * Runs `work` beside another server of the same image, with this volume, which is made; its database and its
    * user are there, and empty. The server ends with `work`. Null where servers are programs of the machine.
    */
   beside: ((volume: string, work: BesideWork, signal: AbortSignal) => Promise<void>) | null;
   control: ServerControl;
+}
+
+/** As `OwnTrees.archive`. */
+export type ReadFolder = (
+  prefix: string,
+  signal: AbortSignal,
+) => AsyncGenerator<Uint8Array, MissedEntries>;
+
+export interface FilesElsewhere {
+  data: DataBeside;
+  /** Writes a file that programs of the database may read but not change. Returns the whole path. */
+  write: (name: string, text: string) => Promise<string>;
 }
 
 /** `pipe`: as that of the target, in the other server's container. */
@@ -80,6 +101,21 @@ export interface OwnVolumes extends ReadVolumes {
   remove(volume: string): Promise<void>;
 }
 
+/** The data of an app or a database at its place, and other data beside it that is to take its place. */
+export interface DataBeside {
+  /**
+   * Makes other data beside the live one, on stable storage, of any archive whose names begin with `data/`. Rejects with
+   * ARCHIVE_* codes too.
+   */
+  fillBeside(tar: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void>;
+  /** Puts what was made beside the live data in its place, and keeps the previous one. Nothing may run meanwhile. */
+  exchange(): Promise<void>;
+  /** Whether there is a previous one. */
+  hasPrevious(): Promise<boolean>;
+  /** Which data is live from now on; all other is removed. Nothing may run while the previous one comes back. */
+  settle(data: 'live' | 'previous'): Promise<void>;
+}
+
 /** How what runs is ended for a change of its files. */
 export interface ServerControl {
   /** Ends it, and keeps it from being started; resolves when it is gone. May be repeated. */
@@ -105,8 +141,7 @@ export interface AppTarget {
 /** A tree of an app, wherever it is. */
 export interface ReadVolume {
   name: string;
-  /** As `OwnTrees.archive`. */
-  read: (prefix: string, signal: AbortSignal) => AsyncGenerator<Uint8Array, MissedEntries>;
+  read: ReadFolder;
 }
 
 export interface AppVolume {

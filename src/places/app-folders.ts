@@ -14,15 +14,12 @@
 import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { BulkPool, Extracted } from '../archives/receiving/bulk-pool.ts';
-import type { OwnFolder } from '../backups/targets.ts';
-import type { MissedEntries } from '../backups/threads/messages.ts';
-import { treeInThread } from '../backups/threads/tree-thread.ts';
 import { removeTree } from '../lib/untrusted-files/remove.ts';
 import { handOver } from '../lib/untrusted-files/owners.ts';
 import { AppPaths, dataTree, makeAll } from './owned-folders.ts';
-import type { AppFiles, FilesOwner, SourceArchive, TreeName, UnpackOptions } from './place.ts';
+import type { AppFiles, FilesOwner, OwnTrees, SourceArchive, UnpackOptions } from './place.ts';
 import { ReleaseFolder } from './release-source.ts';
-import { fillTree, packTree } from './trees.ts';
+import { LocalTrees } from './trees.ts';
 
 export type Extractor = Pick<BulkPool, 'extract'>;
 
@@ -35,12 +32,18 @@ export class AppFolders extends AppPaths implements AppFiles {
   readonly #appsRoot: string;
   readonly #extractor: Extractor;
   readonly #uid: number | null;
+  readonly trees: OwnTrees;
 
   constructor({ appsRoot, id, uid, extractor }: AppFoldersOptions) {
     super(appsRoot, id);
     this.#appsRoot = appsRoot;
     this.#extractor = extractor;
     this.#uid = uid;
+    this.trees = new LocalTrees({
+      uid,
+      ensure: () => this.ensure(),
+      rootOf: (tree) => (tree === dataTree ? this.root : this.releases),
+    });
   }
 
   source(name: string): ReleaseFolder {
@@ -64,29 +67,6 @@ export class AppFolders extends AppPaths implements AppFiles {
     });
     if (!isOurs) await handOver(folder, uid);
     return extracted;
-  }
-
-  pack(tree: TreeName, signal: AbortSignal): AsyncGenerator<Uint8Array, MissedEntries> {
-    return packTree(this.#folderOf(tree), signal);
-  }
-
-  archive(
-    tree: TreeName,
-    prefix: string,
-    signal: AbortSignal,
-  ): AsyncGenerator<Uint8Array, MissedEntries> {
-    const { root, data: name } = this.#folderOf(tree);
-    return treeInThread({ root, name, prefix }, signal);
-  }
-
-  async fill(tree: TreeName, tar: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void> {
-    await this.ensure();
-    await fillTree(this.#folderOf(tree), tar, signal);
-  }
-
-  #folderOf(tree: TreeName): OwnFolder {
-    const root = tree === dataTree ? this.root : this.releases;
-    return { root, data: tree, uid: this.#uid };
   }
 
   async emptyRelease(name: string): Promise<string> {

@@ -10,15 +10,12 @@
  */
 import { chmod, chown, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { OwnFolder } from '../backups/targets.ts';
-import type { MissedEntries } from '../backups/threads/messages.ts';
-import { treeInThread } from '../backups/threads/tree-thread.ts';
 import { handOverTree, removeTree } from '../lib/untrusted-files/remove.ts';
 import { makeOurs } from '../lib/untrusted-files/owners.ts';
 import type { DatabaseFiles as FilesOfSnapshots } from '../store/files/snapshot.ts';
 import { DatabasePaths, makeAll } from './owned-folders.ts';
-import type { DatabaseFiles, FilesOwner, TreeName } from './place.ts';
-import { fillTree, packTree } from './trees.ts';
+import type { DatabaseFiles, FilesOwner, OwnTrees } from './place.ts';
+import { LocalTrees } from './trees.ts';
 
 // A lock file names the process that holds it, and a server does not start beside such a file.
 const ofProcesses = /^(?:run|tmp)\/|^data\/(?:postmaster\.(?:pid|opts)|[^/]+\.pid)$/;
@@ -37,10 +34,12 @@ export const databaseFiles: FilesOfSnapshots = {
 
 export class DatabaseFolders extends DatabasePaths implements DatabaseFiles {
   readonly #uid: number | null;
+  readonly trees: OwnTrees;
 
   constructor(root: string, { id, uid }: FilesOwner) {
     super(root, id);
     this.#uid = uid;
+    this.trees = new LocalTrees({ uid, ensure: () => this.ensure(), rootOf: () => this.root });
   }
 
   async makeAnew(): Promise<void> {
@@ -73,28 +72,6 @@ export class DatabaseFolders extends DatabasePaths implements DatabaseFiles {
 
   async remove(): Promise<void> {
     await removeTree(this.root);
-  }
-
-  pack(tree: TreeName, signal: AbortSignal): AsyncGenerator<Uint8Array, MissedEntries> {
-    return packTree(this.#folderOf(tree), signal);
-  }
-
-  archive(
-    tree: TreeName,
-    prefix: string,
-    signal: AbortSignal,
-  ): AsyncGenerator<Uint8Array, MissedEntries> {
-    const { root, data: name } = this.#folderOf(tree);
-    return treeInThread({ root, name, prefix }, signal);
-  }
-
-  async fill(tree: TreeName, tar: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void> {
-    await this.ensure();
-    await fillTree(this.#folderOf(tree), tar, signal);
-  }
-
-  #folderOf(tree: TreeName): OwnFolder {
-    return { root: this.root, data: tree, uid: this.#uid };
   }
 
   /** Makes the file readable for the database's programs, whatever the umask. */

@@ -9,6 +9,7 @@
 import type { Duplex } from 'node:stream';
 import type { ArchiveFormat } from '../archives/formats/format.ts';
 import type { Extracted } from '../archives/receiving/bulk-pool.ts';
+import type { DataBeside } from '../backups/targets.ts';
 import type { MissedEntries } from '../backups/threads/messages.ts';
 import type { Driver } from '../drivers/driver.ts';
 import type { Lane } from '../protocol/agent-link.ts';
@@ -98,8 +99,8 @@ export interface OwnPaths {
 /** `data`, or of an app the release of this name. */
 export type TreeName = string;
 
-/** Trees as tar, from one place to another. */
-export interface OwnTrees {
+/** Trees as tar, from one place to another, and other data in the place of the live one. */
+export interface OwnTrees extends DataBeside {
   /**
    * All of it, faithfully. CONFLICT for what no tar can hold; pipes and sockets are left out. Nothing may change the tree
    * meanwhile.
@@ -107,18 +108,20 @@ export interface OwnTrees {
   pack(tree: TreeName, signal: AbortSignal): AsyncGenerator<Uint8Array, MissedEntries>;
   /**
    * What of a tree can be in any archive, under `prefix`, without the end of the tar, while anybody may change it. Returns
-   * how many entries are not in it.
+   * how many entries are not in it. `of`: an engine, whose base backups leave some out.
    */
   archive(
     tree: TreeName,
     prefix: string,
     signal: AbortSignal,
+    of?: 'POSTGRES',
   ): AsyncGenerator<Uint8Array, MissedEntries>;
   /** Makes the folders, and the tree anew from what was packed. Rejects with ARCHIVE_* codes too. */
   fill(tree: TreeName, tar: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void>;
 }
 
-export interface AppFiles extends OwnPaths, OwnTrees {
+export interface AppFiles extends OwnPaths {
+  readonly trees: OwnTrees;
   /** The folder of a release. */
   release(name: string): string;
   /** What the folder of a release holds now. */
@@ -158,7 +161,8 @@ export interface ReleaseSource {
   text(...path: string[]): Promise<string | null>;
 }
 
-export interface DatabaseFiles extends OwnPaths, OwnTrees {
+export interface DatabaseFiles extends OwnPaths {
+  readonly trees: OwnTrees;
   /** 0700, the database's own: its socket. */
   readonly run: string;
   /** Makes empty folders; the earlier content is removed. */

@@ -2,7 +2,6 @@
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import type { Extracted } from '../archives/receiving/bulk-pool.ts';
-import type { MissedEntries } from '../backups/threads/messages.ts';
 import type { AgentLink } from '../protocol/agent-link.ts';
 import {
   type AppFilesRequest,
@@ -20,17 +19,15 @@ import type {
   AppFiles,
   DatabaseFiles,
   FilesOwner,
+  OwnTrees,
   ReleaseSource,
   SourceArchive,
-  TreeName,
   UnpackOptions,
 } from './place.ts';
 import { numberIn, recordIn } from './plain-values.ts';
-import { fillThere, packedThere, sentAndTold } from './remote-trees.ts';
+import { RemoteTrees, sentAndTold, treeMs } from './remote-trees.ts';
 import { firstByte, restOf } from './streamed.ts';
 
-/** A tree of many files is removed, or handed over, in so long. */
-const treeMs = 10 * 60_000;
 const readMaxBytes = 1024 * 1024;
 const countMax = Number.MAX_SAFE_INTEGER;
 
@@ -39,11 +36,13 @@ type Without<T, K extends string> = T extends unknown ? Omit<T, K> : never;
 export class RemoteAppFiles extends AppPaths implements AppFiles {
   readonly #link: AgentLink;
   readonly #owner: FilesOwner;
+  readonly trees: OwnTrees;
 
   constructor(link: AgentLink, appsRoot: string, { id, uid }: FilesOwner) {
     super(appsRoot, id);
     this.#link = link;
     this.#owner = { id, uid };
+    this.trees = new RemoteTrees(link, { kind: 'app', owner: this.#owner });
   }
 
   source(release: string): ReleaseSource {
@@ -74,23 +73,6 @@ export class RemoteAppFiles extends AppPaths implements AppFiles {
     return extractedIn(await sentAndTold(stream, createReadStream(path), signal));
   }
 
-  pack(tree: TreeName, signal: AbortSignal): AsyncGenerator<Uint8Array, MissedEntries> {
-    return packedThere(this.#link, { kind: 'app', owner: this.#owner, tree }, signal);
-  }
-
-  archive(
-    tree: TreeName,
-    prefix: string,
-    signal: AbortSignal,
-  ): AsyncGenerator<Uint8Array, MissedEntries> {
-    const head = { kind: 'app', owner: this.#owner, tree, prefix } as const;
-    return packedThere(this.#link, head, signal);
-  }
-
-  fill(tree: TreeName, tar: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void> {
-    return fillThere(this.#link, { kind: 'app', owner: this.#owner, tree }, tar, signal);
-  }
-
   async emptyRelease(release: string): Promise<string> {
     await this.#do({ op: 'empty', release });
     return this.release(release);
@@ -117,11 +99,13 @@ export class RemoteAppFiles extends AppPaths implements AppFiles {
 export class RemoteDatabaseFiles extends DatabasePaths implements DatabaseFiles {
   readonly #link: AgentLink;
   readonly #owner: FilesOwner;
+  readonly trees: OwnTrees;
 
   constructor(link: AgentLink, appsRoot: string, { id, uid }: FilesOwner) {
     super(appsRoot, id);
     this.#link = link;
     this.#owner = { id, uid };
+    this.trees = new RemoteTrees(link, { kind: 'database', owner: this.#owner });
   }
 
   async makeAnew(): Promise<void> {
@@ -151,23 +135,6 @@ export class RemoteDatabaseFiles extends DatabasePaths implements DatabaseFiles 
 
   async remove(): Promise<void> {
     await this.#do({ op: 'remove' });
-  }
-
-  pack(tree: TreeName, signal: AbortSignal): AsyncGenerator<Uint8Array, MissedEntries> {
-    return packedThere(this.#link, { kind: 'database', owner: this.#owner, tree }, signal);
-  }
-
-  archive(
-    tree: TreeName,
-    prefix: string,
-    signal: AbortSignal,
-  ): AsyncGenerator<Uint8Array, MissedEntries> {
-    const head = { kind: 'database', owner: this.#owner, tree, prefix } as const;
-    return packedThere(this.#link, head, signal);
-  }
-
-  fill(tree: TreeName, tar: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void> {
-    return fillThere(this.#link, { kind: 'database', owner: this.#owner, tree }, tar, signal);
   }
 
   async #do(request: Without<DatabaseFilesRequest, 'owner'>): Promise<void> {

@@ -1,21 +1,82 @@
-/** Owns trees of another server as they go over the link. */
+/** Owns the trees of an app or a database on another server: as they go over the link, and what is done to them there. */
 import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { tarMissed } from '../backups/tar/tar-tree.ts';
 import type { MissedEntries } from '../backups/threads/messages.ts';
 import { ServiceError } from '../lib/errors.ts';
 import type { AgentLink } from '../protocol/agent-link.ts';
-import { placeStreams, type TreeHead } from '../protocol/agent-place.ts';
+import {
+  type ExchangeRequest,
+  type ExchangeStep,
+  placeCalls,
+  placeStreams,
+  type TreeHead,
+  type TreesOwner,
+} from '../protocol/agent-place.ts';
 import { foreignError } from '../protocol/foreign-error.ts';
 import { FrameDecoder } from '../protocol/message-frames.ts';
 import { decodePlain } from '../protocol/plain-cbor.ts';
+import { dataTree } from './owned-folders.ts';
+import type { OwnTrees, TreeName } from './place.ts';
 import { numberIn, recordIn } from './plain-values.ts';
 
 const answerMaxBytes = 64 * 1024;
 const pieceMaxBytes = 1024 * 1024;
 const countMax = Number.MAX_SAFE_INTEGER;
+/** A tree of many files is removed, handed over, or brought to stable storage in so long. */
+export const treeMs = 10 * 60_000;
 
-export async function* packedThere(
+export class RemoteTrees implements OwnTrees {
+  readonly #link: AgentLink;
+  readonly #of: TreesOwner;
+
+  constructor(link: AgentLink, of: TreesOwner) {
+    this.#link = link;
+    this.#of = of;
+  }
+
+  pack(tree: TreeName, signal: AbortSignal): AsyncGenerator<Uint8Array, MissedEntries> {
+    return packedThere(this.#link, { ...this.#of, tree }, signal);
+  }
+
+  archive(
+    tree: TreeName,
+    prefix: string,
+    signal: AbortSignal,
+    of?: 'POSTGRES',
+  ): AsyncGenerator<Uint8Array, MissedEntries> {
+    const head: TreeHead = { ...this.#of, tree, prefix, ...(of && { of }) };
+    return packedThere(this.#link, head, signal);
+  }
+
+  fill(tree: TreeName, tar: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void> {
+    return fillThere(this.#link, { ...this.#of, tree }, tar, signal);
+  }
+
+  fillBeside(tar: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void> {
+    const head: TreeHead = { ...this.#of, tree: dataTree, isBeside: true };
+    return fillThere(this.#link, head, tar, signal);
+  }
+
+  async exchange(): Promise<void> {
+    await this.#do({ op: 'exchange' });
+  }
+
+  async hasPrevious(): Promise<boolean> {
+    return (await this.#do({ op: 'hasPrevious' })) === true;
+  }
+
+  async settle(data: 'live' | 'previous'): Promise<void> {
+    await this.#do({ op: 'settle', data });
+  }
+
+  #do(step: ExchangeStep): Promise<unknown> {
+    const request: ExchangeRequest = { ...this.#of, ...step };
+    return this.#link.call(placeCalls.exchange, request, { timeoutMs: treeMs });
+  }
+}
+
+async function* packedThere(
   link: AgentLink,
   head: TreeHead,
   signal: AbortSignal,
@@ -42,7 +103,7 @@ function missedIn({ missed, error }: Readonly<Record<string, unknown>>): MissedE
   return Object.fromEntries(told.map((why) => [why, numberIn(counts, why, countMax)]));
 }
 
-export async function fillThere(
+async function fillThere(
   link: AgentLink,
   head: TreeHead,
   tar: AsyncIterable<Uint8Array>,

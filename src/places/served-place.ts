@@ -27,7 +27,7 @@ import { factsOf } from './machine-facts.ts';
 import type { AppFiles, Machine } from './place.ts';
 import { isIn, numberIn, oneIn, recordIn, refused, textIn, textsIn } from './plain-values.ts';
 import { answerTools } from './served-tools.ts';
-import { sendTree, takeTree } from './served-trees.ts';
+import { changeTrees, sendTree, takeTree } from './served-trees.ts';
 import { connectServed } from './served-connections.ts';
 import { isOfWorkload, releaseName, type ServedFiles, servedFiles } from './served-owners.ts';
 
@@ -56,6 +56,7 @@ export function servedPlace(options: ServedPlaceOptions): AgentServices {
       [placeCalls.source]: told((message) => lookAtSource(files, message)),
       [placeCalls.database]: told((message) => changeDatabase(files, message)),
       [placeCalls.tools]: told((message) => answerTools(machine.tools, message)),
+      [placeCalls.exchange]: told((message) => changeTrees(files, message)),
     },
     streams: {
       [placeStreams.unpack]: (head, stream) => unpack(options, files, head, stream),

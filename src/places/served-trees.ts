@@ -13,9 +13,11 @@ import { releaseName, type ServedFiles } from './served-owners.ts';
 const pieceBytes = 256 * 1024;
 
 interface Asked {
-  files: OwnTrees;
+  trees: OwnTrees;
   tree: TreeName;
   prefix: string | null;
+  engine: 'POSTGRES' | undefined;
+  isBeside: boolean;
 }
 
 /** Accepts the stream at once; what comes of it is its last word. */
@@ -30,24 +32,46 @@ export function sendTree(files: ServedFiles, head: unknown, stream: Duplex, logg
 
 /** The same. */
 export function takeTree(files: ServedFiles, head: unknown, stream: Duplex, logger: Logger): void {
-  const { files: owner, tree } = askedIn(files, head);
+  const { trees, tree, isBeside } = askedIn(files, head);
   const signal = goneWith(stream);
   // Not by the stream itself, which has to answer yet.
   const tar = stream.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>;
-  void owner
-    .fill(tree, tar, signal)
+  void (isBeside ? trees.fillBeside(tar, signal) : trees.fill(tree, tar, signal))
     .then(() => null, toError(signal, logger))
     .then((told) => void stream.end(encodeFrame(told)));
 }
 
+/** A step of an exchange: `ExchangeRequest`. */
+export async function changeTrees(files: ServedFiles, message: unknown): Promise<boolean | null> {
+  const request = recordIn(message);
+  const trees = treesIn(files, request);
+  switch (oneIn(request, 'op', ['exchange', 'hasPrevious', 'settle'])) {
+    case 'exchange':
+      await trees.exchange();
+      return null;
+    case 'hasPrevious':
+      return await trees.hasPrevious();
+    case 'settle':
+      await trees.settle(oneIn(request, 'data', ['live', 'previous']));
+      return null;
+  }
+}
+
+function treesIn(files: ServedFiles, asked: Readonly<Record<string, unknown>>): OwnTrees {
+  return files[oneIn(asked, 'kind', ['app', 'database'])](asked['owner']).trees;
+}
+
 function askedIn(files: ServedFiles, head: unknown): Asked {
   const asked = recordIn(head);
-  const kind = oneIn(asked, 'kind', ['app', 'database']);
-  const isData = asked['tree'] === dataTree || kind === 'database';
+  const isBeside = asked['isBeside'] === true;
+  const isData = asked['tree'] === dataTree || asked['kind'] === 'database' || isBeside;
   return {
-    files: files[kind](asked['owner']),
+    trees: treesIn(files, asked),
     tree: textIn(asked, 'tree', isData ? /^data$/ : releaseName),
-    prefix: asked['prefix'] === undefined ? null : textIn(asked, 'prefix', /^(?:\w[\w.-]*\/)*$/),
+    prefix:
+      asked['prefix'] === undefined ? null : textIn(asked, 'prefix', /^(?:\.\/)?(?:\w[\w.-]*\/)*$/),
+    engine: asked['of'] === undefined ? undefined : oneIn(asked, 'of', ['POSTGRES'] as const),
+    isBeside,
   };
 }
 
@@ -58,12 +82,13 @@ function goneWith(stream: Duplex): AbortSignal {
 }
 
 async function* framesOf(
-  { files, tree, prefix }: Asked,
+  { trees, tree, prefix, engine }: Asked,
   signal: AbortSignal,
   logger: Logger,
 ): AsyncGenerator<Uint8Array> {
   try {
-    const packed = prefix === null ? files.pack(tree, signal) : files.archive(tree, prefix, signal);
+    const packed =
+      prefix === null ? trees.pack(tree, signal) : trees.archive(tree, prefix, signal, engine);
     let next = await packed.next();
     for (; next.done !== true; next = await packed.next()) {
       const bytes = next.value;

@@ -30,6 +30,10 @@ const trees: OwnTrees = {
   pack: nothingOf,
   archive: nothingOf,
   fill: away,
+  fillBeside: away,
+  exchange: away,
+  hasPrevious: away,
+  settle: away,
 };
 
 const machine: Machine = {
@@ -52,7 +56,7 @@ const machine: Machine = {
     ensure: away,
     unpack: away,
     emptyRelease: away,
-    ...trees,
+    trees,
     removeRelease: done,
     keepReleases: done,
     remove: done,
@@ -64,7 +68,7 @@ const machine: Machine = {
     ensure: away,
     write: away,
     writeData: away,
-    ...trees,
+    trees,
     lend: away,
     handOver: away,
     remove: done,

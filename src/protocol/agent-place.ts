@@ -11,6 +11,8 @@ export const placeCalls = {
   database: 'place.database',
   /** `ToolsRequest`. */
   tools: 'place.tools',
+  /** `ExchangeRequest`. */
+  exchange: 'place.exchange',
 } as const;
 
 export const placeStreams = {
@@ -68,14 +70,29 @@ export interface UnpackHead {
   isOurs: boolean;
 }
 
-export interface TreeHead {
+export interface TreesOwner {
   kind: 'app' | 'database';
   owner: OwnerMessage;
+}
+
+export interface TreeHead extends TreesOwner {
   /** `data`, or the name of a release. */
   tree: string;
   /** To `pack`, of what any archive may hold alone; absent: all, faithfully. */
   prefix?: string;
+  /** To `pack` a base backup of this engine. */
+  of?: 'POSTGRES';
+  /** To `fill`: beside the live data, of any archive. */
+  isBeside?: true;
 }
+
+export type ExchangeStep =
+  | { op: 'exchange' }
+  /** Whether there is one. */
+  | { op: 'hasPrevious' }
+  | { op: 'settle'; data: 'live' | 'previous' };
+
+export type ExchangeRequest = TreesOwner & ExchangeStep;
 
 export type UnpackAnswer =
   | { entries: number; bytes: number }

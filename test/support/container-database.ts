@@ -64,6 +64,7 @@ export class ContainerDatabase {
     return {
       ...{ engine, version, ...this.server },
       ...{ tools: null, files: null, server: null, beside: null },
+      ...{ folder: null, readFolder: null, elsewhere: null, connect: null },
       control: {
         start: () => this.#start(),
         stop: () => driver.remove(this.#id),

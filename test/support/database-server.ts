@@ -106,9 +106,10 @@ export async function databaseServer(
       ...tools,
     },
     files: { root: place.root, data: basename(place.data), uid },
+    folder: place.data,
+    readFolder: (prefix, signal) => place.trees.archive('data', prefix, signal, 'POSTGRES'),
     server: found.program,
-    volumes: null,
-    beside: null,
+    ...{ volumes: null, beside: null, elsewhere: null, connect: null },
     control: { stop, start, replaced: () => Promise.resolve() },
   };
   return { target, place, machine, close: () => machine.close() };

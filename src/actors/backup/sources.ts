@@ -70,7 +70,7 @@ export async function databaseTarget(
   { placeOf, secrets }: SourceParts,
   record: Readonly<DatabaseRecord>,
 ): Promise<DatabaseTarget> {
-  const { driver, machine } = placeOf(record.serverId);
+  const { driver, machine, connect } = placeOf(record.serverId);
   const { id, engine, version, databaseName, username, run } = record;
   const { live, port } = run;
   if (live === null || port === null || run.crashing) {
@@ -80,7 +80,7 @@ export async function databaseTarget(
   const { tools, database } = await machine();
   const place = database({ id, uid });
   const isImage = driver.runs === 'image';
-  const hasFiles = !isImage && record.serverId === localServerId;
+  const isHere = record.serverId === localServerId;
   return {
     ...{ engine, version, databaseName, username, port },
     ...openPasswords(secrets, record),
@@ -91,7 +91,16 @@ export async function databaseTarget(
     tools: isImage
       ? null
       : { find: (names) => tools.find(names), ask: (program, args) => tools.ask(program, args) },
-    files: hasFiles ? { root: place.root, data: basename(place.data), uid } : null,
+    folder: isImage ? null : place.data,
+    files: isHere && !isImage ? { root: place.root, data: basename(place.data), uid } : null,
+    readFolder: isImage
+      ? null
+      : (prefix, signal) => place.trees.archive(dataTree, prefix, signal, 'POSTGRES'),
+    elsewhere:
+      isHere || isImage
+        ? null
+        : { data: place.trees, write: (name, text) => place.write(name, text) },
+    connect: isHere ? null : (path, signal) => connect({ workload: live, path }, signal),
     ...{ volumes: null, beside: null, server: null },
     control: { stop: notForDumps, start: notForDumps, replaced: notForDumps },
   };
@@ -147,5 +156,7 @@ function toldValue(
 async function volumesOf(files: AppFiles): Promise<ReadVolume[]> {
   // An app that was never deployed has none yet.
   await files.ensure();
-  return [{ name: dataTree, read: (prefix, signal) => files.archive(dataTree, prefix, signal) }];
+  return [
+    { name: dataTree, read: (prefix, signal) => files.trees.archive(dataTree, prefix, signal) },
+  ];
 }

@@ -26,7 +26,8 @@ import { sentenceOf } from '../workload/work-failed.ts';
 import type { MoveProtocol } from './protocol.ts';
 
 /** Of an app or a database. */
-export interface MovedFiles extends OwnTrees {
+export interface MovedFiles {
+  readonly trees: Pick<OwnTrees, 'fill' | 'pack'>;
   ensure(): Promise<void>;
   remove(): Promise<void>;
 }
@@ -165,7 +166,7 @@ export class Moves<
     this.#say('It is moved to another server: its files are copied.');
     const seen = this.#progress();
     const copy = (tree: TreeName): Promise<void> =>
-      to.fill(tree, counted(from.pack(tree, signal), seen), signal);
+      to.trees.fill(tree, counted(from.trees.pack(tree, signal), seen), signal);
     const changing: TreeName[] = [];
     for (const tree of host.fixed()) {
       await copy(tree).catch((error: unknown) => {

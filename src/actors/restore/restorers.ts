@@ -4,11 +4,11 @@ import { basename, join } from 'node:path';
 import { appRestorer } from '../../backups/restores/app-restorer.ts';
 import { appVolumesRestorer } from '../../backups/restores/app-volumes-restorer.ts';
 import { databaseRestorer, recoverDatabase } from '../../backups/restores/database-restorers.ts';
-import { isSwapped, recoverSwap } from '../../backups/restores/folder-swap.ts';
+import { besideSwap, volumesSwap } from '../../backups/restores/tar-swap.ts';
 import type { RecoverOf, RestoreOf, SwapState } from '../../backups/restores/restorer-of.ts';
 import type { Restorer } from '../../backups/restores/restorer.ts';
 import { recoverVolumes } from '../../backups/restores/volume-swap.ts';
-import type { OwnFolder, OwnVolumes } from '../../backups/targets.ts';
+import type { DataBeside, OwnFolder, OwnVolumes } from '../../backups/targets.ts';
 import { removeInThread } from '../../backups/threads/tree-thread.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { localServerId } from '../../places/local-place.ts';
@@ -23,14 +23,11 @@ import { ownVolumes } from '../workload/volumes.ts';
 /** Beside the folders of an app, on their file system. */
 const stagingName = 'restoring';
 
-/** Rejects with NOT_FOUND, NOT_RUNNING, ENGINE_NOT_AVAILABLE and ARTIFACT_UNFIT; CONFLICT for what is on another server. */
+/**
+ * Rejects with NOT_FOUND, NOT_RUNNING, ENGINE_NOT_AVAILABLE, ARTIFACT_UNFIT and AGENT_UNREACHABLE; CONFLICT for what cannot
+ * come back on another server.
+ */
 export async function restorerOf(parts: SourceParts, of: RestoreOf): Promise<Restorer> {
-  if (isElsewhere(parts, of)) {
-    throw new ServiceError(
-      'CONFLICT',
-      'Nothing is restored on another server yet: download the backup, and restore it here.',
-    );
-  }
   if (of.kind === 'app') return await restorerOfApp(parts, appOf(parts, of), of);
   const { artifact, isOwn, bytes, control } = of;
   const record = databaseOf(parts, of);
@@ -48,22 +45,20 @@ export async function recover(
   of: RecoverOf,
   signal: AbortSignal,
 ): Promise<SwapState> {
-  // Nothing was begun there.
-  if (isElsewhere(parts, of)) return 'previous';
   if (of.kind === 'app') {
     const app = appOf(parts, of);
     const volumes = await volumesOf(parts, app, of);
     const files = await filesOf(parts, app);
-    if (volumes === null) await recoverFolder(of, folderOf(files, app));
+    if (volumes === null) await recoverData(of, files.trees);
     else await recoverVolumes(volumes, of);
-    await removeInThread(join(files.root, stagingName));
+    if (isHere(app)) await removeInThread(join(files.root, stagingName));
     return of.isReplaced ? 'restored' : 'previous';
   }
   const database = databaseOf(parts, of);
   const volumes = await volumesOf(parts, database, of);
   const isPutBack =
     volumes === null
-      ? await recoverFolder(of, await folderOfDatabase(parts, database))
+      ? await recoverData(of, await treesOfDatabase(parts, database))
       : await recoverVolumes(volumes, of);
   if (isPutBack) return 'previous';
   const { control, isReplaced } = of;
@@ -76,20 +71,16 @@ export async function recover(
   });
 }
 
-/** Whether the previous folder came back. */
-async function recoverFolder(
-  { control, isReplaced }: RecoverOf,
-  place: OwnFolder,
-): Promise<boolean> {
-  const isPutBack = !isReplaced && (await isSwapped(place));
+/** Whether the previous data came back. */
+async function recoverData({ control, isReplaced }: RecoverOf, data: DataBeside): Promise<boolean> {
+  const isPutBack = !isReplaced && (await data.hasPrevious());
   if (isPutBack) await control.stop();
-  await recoverSwap(place, isReplaced);
+  await data.settle(isReplaced ? 'live' : 'previous');
   return isPutBack;
 }
 
-function isElsewhere(parts: SourceParts, of: { kind: string; targetId: string }): boolean {
-  const { serverId } = of.kind === 'app' ? appOf(parts, of) : databaseOf(parts, of);
-  return serverId !== localServerId;
+function isHere({ serverId }: Readonly<AppRecord | DatabaseRecord>): boolean {
+  return serverId === localServerId;
 }
 
 function appOf({ reader }: SourceParts, { targetId }: { targetId: string }): Readonly<AppRecord> {
@@ -107,13 +98,13 @@ function databaseOf(
   return database;
 }
 
-async function folderOfDatabase(
+async function treesOfDatabase(
   { placeOf }: SourceParts,
   record: Readonly<DatabaseRecord>,
-): Promise<OwnFolder> {
+): Promise<DataBeside> {
   const { id, serverId } = record;
   const machine = await placeOf(serverId).machine();
-  return folderOf(machine.database({ id, uid: uidOf(record) }), record);
+  return machine.database({ id, uid: uidOf(record) }).trees;
 }
 
 async function filesOf({ placeOf }: SourceParts, app: Readonly<AppRecord>): Promise<AppFiles> {
@@ -139,8 +130,11 @@ async function restorerOfApp(
 ): Promise<Restorer> {
   const { control, keepUpload: received } = of;
   const volumes = await volumesOf(parts, app, of);
-  if (volumes !== null) return appVolumesRestorer({ volumes, control, received });
+  if (volumes !== null) {
+    return appVolumesRestorer({ data: volumesSwap(volumes, control), received });
+  }
   const files = await filesOf(parts, app);
+  if (!isHere(app)) return appVolumesRestorer({ data: besideSwap(files.trees, control), received });
   const folder = folderOf(files, app);
   // An app that was never deployed has none yet.
   if (!(await isThere(files.data))) await files.ensure();

@@ -1,8 +1,8 @@
 /**
- * Owns the way back of the files of an app that runs in containers: into fresh volumes, which take the place
- * of those that the app has. A volume that is not in the tar stays as it is.
+ * Owns the way back of the files of an app that are not on this machine, or lie in volumes of containers: what is made
+ * of them takes the place of what the app has. A volume that is not in the tar stays as it is.
  *
- * 1. Nothing is unpacked on this machine: the driver writes the volumes, where their containers run.
+ * 1. Nothing is unpacked here: the driver writes the volumes, where their containers run, and the agent the files.
  * 2. No link leads out of its volume, and no entry is placed outside of one.
  */
 import { isUtf8 } from 'node:buffer';
@@ -11,7 +11,6 @@ import { normalName } from '../../archives/formats/names.ts';
 import { paddingOf, tarEnd, tarHeaders } from '../tar/tar-header.ts';
 import { type TarItem, TarReader } from '../tar/tar-reader.ts';
 import { inBlocks, zeros } from '../tar/tar-tree.ts';
-import type { OwnVolumes, ServerControl } from '../targets.ts';
 import {
   type CameUpload,
   checkEntry,
@@ -21,17 +20,14 @@ import {
 } from './app-entries.ts';
 import { unfit } from './failures.ts';
 import type { Restorer } from './restorer.ts';
-import { swapVolumes } from './volume-swap.ts';
+import type { TarSwap } from './tar-swap.ts';
 
 export interface AppVolumesRestoring {
-  volumes: OwnVolumes;
-  control: ServerControl;
+  data: TarSwap;
   /** What came besides, before anything is touched. Rejects to refuse it. */
   received(upload: CameUpload): Promise<void>;
 }
 
-/** Volumes that every app has, or may have had no time to make. */
-const always = ['data'];
 const prefix = 'volumes/';
 const types = { file: 'file', directory: 'folder', symlink: 'link', hardlink: 'hardlink' } as const;
 const kinds: Readonly<Record<string, ArchiveEntry['kind']>> = {
@@ -39,16 +35,13 @@ const kinds: Readonly<Record<string, ArchiveEntry['kind']>> = {
 };
 
 export function appVolumesRestorer(restoring: AppVolumesRestoring): Restorer {
-  const { volumes, control } = restoring;
+  const { names: known, run } = restoring.data;
   return {
     async restore(bytes, log, signal) {
-      const names = [...new Set([...Object.keys(volumes.live), ...always])];
-      log('The files are written into fresh volumes.');
-      await swapVolumes({ volumes, control, log }, names, async (fresh) => {
+      log('The files are written beside the live ones.');
+      await run(log, async (write) => {
         const found = nothingFound();
-        const known = new Set(names);
-        const tar = inBlocks(volumesOf(bytes, { found, known, restoring, signal }));
-        await volumes.files.write(volumes.owner, fresh, tar, signal);
+        await write(inBlocks(volumesOf(bytes, { found, known, restoring, signal })), signal);
         signal.throwIfAborted();
         tellUnknown(found, known, log);
         return found.volumes;

@@ -11,83 +11,100 @@
 import { chmod, mkdir, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 
-import type { OwnFolder, ServerControl } from '../targets.ts';
+import type { ArchiveEntry } from '../../archives/formats/entry.ts';
+import type { OwnFolder } from '../targets.ts';
 import { handOverInThread, removeInThread } from '../threads/tree-thread.ts';
 import { syncFolder, writeOut } from './durable.ts';
-import { notPutBack, putBack, untouched } from './failures.ts';
-
-export interface Swap {
-  places: readonly OwnFolder[];
-  control: ServerControl;
-  log: (line: string) => void;
-}
+import { unfit } from './failures.ts';
+import { swap, type Swapping } from './swap.ts';
+import { unpackTar } from './tar-reading.ts';
 
 const liveOf = ({ root, data }: OwnFolder): string => join(root, data);
-const incomingOf = (place: OwnFolder): string => `${liveOf(place)}-incoming`;
+/** Of a folder, by its whole path. */
+export const incomingAt = (live: string): string => `${live}-incoming`;
+export const incomingOf = (place: OwnFolder): string => incomingAt(liveOf(place));
 const outgoingOf = (place: OwnFolder): string => `${liveOf(place)}-outgoing`;
 /** An outgoing one that is not needed any more, whole or in part. */
 const leavingOf = (place: OwnFolder): string => `${liveOf(place)}-leaving`;
+const unpackingOf = (place: OwnFolder): string => `${liveOf(place)}-unpacking`;
 
 /**
  * `fill` is given the paths of empty folders of ours, in the order of `places`; `settle` the same, when they
  * belong to the programs. Rejects with a ServiceError that says what is there now.
  */
 export async function swapFolders(
-  { places, control, log }: Swap,
+  { places, control, log }: Swapping & { places: readonly OwnFolder[] },
   fill: (paths: readonly string[]) => Promise<void>,
   settle: (paths: readonly string[]) => Promise<void> = () => Promise.resolve(),
 ): Promise<void> {
-  try {
-    for (const place of places) {
-      await removeOutgoing(place);
-      await removeInThread(incomingOf(place));
-      await mkdir(incomingOf(place), { mode: 0o700 });
-    }
-    await fill(places.map(incomingOf));
-    for (const place of places) {
-      await chmod(incomingOf(place), 0o700);
-      if (place.uid !== null) await handOverInThread(incomingOf(place), place.uid);
-    }
-    await settle(places.map(incomingOf));
-    await writeOut(places.map(incomingOf));
-  } catch (error) {
-    await removeAll(places.map(incomingOf)).catch(() => undefined);
-    throw untouched(error);
-  }
-  log('It takes the place of the live one, for which that is stopped.');
-  try {
-    await control.stop();
-    for (const place of places) await exchange(place);
-    for (const { root } of places) await syncFolder(root);
-    await control.start();
-    await control.replaced();
-  } catch (error) {
-    log('It is not well with the new data. The previous data is put back.');
-    await bringBack(places, control, error);
-    throw putBack(error);
-  }
-  for (const place of places) {
-    await removeOutgoing(place).catch(() => log('The previous data could not be removed yet.'));
-  }
+  const each = async (work: (place: OwnFolder) => Promise<void>): Promise<void> => {
+    for (const place of places) await work(place);
+  };
+  const incoming = places.map(incomingOf);
+  await swap(
+    { control, log },
+    {
+      make: async () => {
+        await each(makeRoom);
+        await each((place) => mkdir(incomingOf(place), { mode: 0o700 }).then(() => undefined));
+        await fill(incoming);
+        await each(giveIncoming);
+        await settle(incoming);
+        await writeOut(incoming);
+      },
+      exchange: () => exchange(places),
+      bringBack: () => each((place) => recoverSwap(place, false)),
+      settle: () => each(removeOutgoing),
+      drop: () => each((place) => removeInThread(incomingOf(place))),
+    },
+  );
 }
 
-async function exchange(place: OwnFolder): Promise<void> {
-  await rename(liveOf(place), outgoingOf(place));
-  await rename(incomingOf(place), liveOf(place));
-}
-
-async function bringBack(
-  places: readonly OwnFolder[],
-  control: ServerControl,
-  cause: unknown,
+/**
+ * Makes an incoming folder of the tar of any archive, in which all is below the folder's own name; whole, and on stable
+ * storage. What came before is removed. Throws ARCHIVE_* and ARTIFACT_UNFIT.
+ */
+export async function makeIncoming(
+  place: OwnFolder,
+  tar: AsyncIterable<Uint8Array>,
+  signal: AbortSignal,
 ): Promise<void> {
+  await makeRoom(place);
+  const unpacking = unpackingOf(place);
+  await mkdir(unpacking, { mode: 0o700 });
   try {
-    await control.stop();
-    for (const place of places) await recoverSwap(place, false);
-    await control.start();
-  } catch (error) {
-    throw notPutBack(cause, `it does not start with it either (${String(error)})`);
+    await unpackTar(tar, { path: unpacking, check: (entry) => isBelow(place.data, entry), signal });
+    await rename(join(unpacking, place.data), incomingOf(place));
+    await giveIncoming(place);
+    await writeOut([incomingOf(place)]);
+  } finally {
+    await removeInThread(unpacking);
   }
+}
+
+function isBelow(name: string, { path, kind }: ArchiveEntry): boolean {
+  if (path === name ? kind === 'directory' : path.startsWith(`${name}/`)) return true;
+  throw unfit(`The artifact holds what is no part of it: ${JSON.stringify(path)}.`);
+}
+
+async function makeRoom(place: OwnFolder): Promise<void> {
+  await removeOutgoing(place);
+  await removeInThread(unpackingOf(place));
+  await removeInThread(incomingOf(place));
+}
+
+async function giveIncoming(place: OwnFolder): Promise<void> {
+  await chmod(incomingOf(place), 0o700);
+  if (place.uid !== null) await handOverInThread(incomingOf(place), place.uid);
+}
+
+/** Resolves when the names are on stable storage, too. */
+export async function exchange(places: readonly OwnFolder[]): Promise<void> {
+  for (const place of places) {
+    await rename(liveOf(place), outgoingOf(place));
+    await rename(incomingOf(place), liveOf(place));
+  }
+  for (const { root } of places) await syncFolder(root);
 }
 
 /**
@@ -112,8 +129,8 @@ export async function recoverSwap(place: OwnFolder, isReplaced: boolean): Promis
     await removeInThread(liveOf(place));
     await rename(outgoingOf(place), liveOf(place));
   }
-  await removeOutgoing(place);
-  await removeInThread(incomingOf(place));
+  await ensureLive(place);
+  await makeRoom(place);
 }
 
 /** A part of an old folder must not look like all of it. */
@@ -121,10 +138,6 @@ async function removeOutgoing(place: OwnFolder): Promise<void> {
   await removeInThread(leavingOf(place));
   if (await isThere(outgoingOf(place))) await rename(outgoingOf(place), leavingOf(place));
   await removeInThread(leavingOf(place));
-}
-
-async function removeAll(paths: readonly string[]): Promise<void> {
-  for (const path of paths) await removeInThread(path);
 }
 
 function isThere(path: string): Promise<boolean> {

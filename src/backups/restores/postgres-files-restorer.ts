@@ -5,7 +5,7 @@
  * 2. The files themselves are taken as they are, with their roles and functions. So only what this instance
  *    dumped itself may come here, which is for the caller to know by its hash.
  */
-import { readFile, writeFile } from 'node:fs/promises';
+import { chmod, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import type { ArchiveEntry } from '../../archives/formats/entry.ts';
@@ -13,12 +13,12 @@ import { Folder, readWhole, within } from '../../lib/untrusted-files/folder.ts';
 import { inBlocks } from '../tar/tar-tree.ts';
 import type { OwnFolder, DatabaseTarget } from '../targets.ts';
 import { unfit } from './failures.ts';
-import { swapFolders } from './folder-swap.ts';
-import { tryPostgres } from './postgres-trial.ts';
+import { incomingAt, swapFolders } from './folder-swap.ts';
+import { trialRules, trialRulesName, tryPostgres } from './postgres-trial.ts';
 import { baseBackupTar, checkMajor } from './postgres-volume.ts';
 import type { Restorer } from './restorer.ts';
 import { unpackTar } from './tar-reading.ts';
-import { swapVolumes } from './volume-swap.ts';
+import { tarSwapOf } from './tar-swap.ts';
 
 /** The only volume of a database. */
 const volumeName = 'data';
@@ -28,25 +28,46 @@ const settingMaxBytes = 4 * 1024 * 1024;
 const needed = ['PG_VERSION', 'global/pg_control', 'backup_label'];
 
 export function postgresFilesRestorer(target: DatabaseTarget): Restorer {
-  const { files: place, volumes, control } = target;
+  const { files: place, control, elsewhere, folder } = target;
+  const data = tarSwapOf(target);
   return {
     async restore(bytes, log, signal) {
       log('The files are unpacked beside the live ones.');
-      if (volumes !== null) {
-        await swapVolumes({ volumes, control, log }, [volumeName], async (fresh) => {
+      if (data !== null) {
+        await data.run(log, async (write) => {
           const tar = baseBackupTar(target, { bytes, settings, needed, signal });
-          await volumes.files.write(volumes.owner, fresh, inBlocks(tar), signal);
+          await write(inBlocks(tar), signal);
+          if (elsewhere !== null && folder !== null) {
+            const rules = await elsewhere.write(trialRulesName, trialRules);
+            await tryPostgres(target, { rules, path: incomingAt(folder) }, signal);
+          }
           return new Set([volumeName]);
         });
       } else if (place !== null) {
         await swapFolders(
           { places: [place], control, log },
           ([path = '']) => unpack(target, place, { path, bytes, signal }),
-          ([path = '']) => tryPostgres(target, place, path, signal),
+          ([path = '']) => tryHere(target, place, path, signal),
         );
       }
     },
   };
+}
+
+async function tryHere(
+  target: DatabaseTarget,
+  { root }: OwnFolder,
+  path: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const rules = join(root, trialRulesName);
+  try {
+    await writeFile(rules, trialRules);
+    await chmod(rules, 0o644);
+    await tryPostgres(target, { rules, path }, signal);
+  } finally {
+    await rm(rules, { force: true });
+  }
 }
 
 async function unpack(

@@ -6,8 +6,6 @@
  * 1. It listens on a socket alone, in the folder of the live one's, which only the database's user and we may
  *    enter. There everybody is let in, since nobody knows the password of the files.
  */
-import { chmod, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 
 import type { Pipe } from '../../drivers/driver.ts';
@@ -16,7 +14,7 @@ import { scramVerifier } from '../../lib/scram.ts';
 import type { PipeEnd } from '../../protocol/workload.ts';
 import { sayable } from '../client-program.ts';
 import { asPostgresAdmin, postgresAdmin } from '../postgres-client.ts';
-import type { DatabaseTarget, OwnFolder } from '../targets.ts';
+import type { DatabaseTarget } from '../targets.ts';
 
 /** Of its socket's name: no live server has such a port. */
 const port = 1;
@@ -30,18 +28,20 @@ wait $server`;
 /** Of a server that starts. */
 const notYet: ReadonlySet<unknown> = new Set(['57P03', 'ENOENT', 'ECONNREFUSED', 'ECONNRESET']);
 
-/** `path`: of the files, which belong to the database's user already. Throws RESTORE_FAILED. */
+export const trialRulesName = 'trial_hba.conf';
+export const trialRules = 'local all all trust\n';
+
+/**
+ * `path`: of the files, which belong to the database's user already; `rules`: of a file that holds `trialRules`. Throws
+ * RESTORE_FAILED.
+ */
 export async function tryPostgres(
   target: DatabaseTarget,
-  { root }: OwnFolder,
-  path: string,
+  { rules, path }: { rules: string; path: string },
   signal: AbortSignal,
 ): Promise<void> {
   const { server, socket } = target;
   if (server === null || socket === null) return;
-  const rules = join(root, 'trial_hba.conf');
-  await writeFile(rules, 'local all all trust\n');
-  await chmod(rules, 0o644);
   const options = {
     ...{ port, listen_addresses: '', unix_socket_directories: socket, hba_file: rules },
     ...{ autovacuum: 'off', log_line_prefix: '' },
@@ -52,19 +52,15 @@ export async function tryPostgres(
   ]);
   const command = ['/bin/sh', '-c', untilInputEnds, 'sh', server, '-D', path, ...args];
   const over = Promise.withResolvers<undefined>();
+  const pipe = await target.pipe({ command, env: {} }, endingWith(over.promise), signal);
+  const ended = endOf(pipe);
   try {
-    const pipe = await target.pipe({ command, env: {} }, endingWith(over.promise), signal);
-    const ended = endOf(pipe);
-    try {
-      await takePassword({ ...target, port }, ended);
-    } finally {
-      over.resolve(undefined);
-    }
-    const { exitCode, complaint } = await ended;
-    if (exitCode !== 0) throw notStarted(target, complaint);
+    await takePassword({ ...target, port }, ended);
   } finally {
-    await rm(rules, { force: true });
+    over.resolve(undefined);
   }
+  const { exitCode, complaint } = await ended;
+  if (exitCode !== 0) throw notStarted(target, complaint);
 }
 
 /** Resolves when it has it, or is at its end. */

@@ -1,6 +1,6 @@
 /**
- * Owns a base backup of PostgreSQL as what a fresh volume holds: the files belong to whom the live ones do, and
- * the settings are those of the live server.
+ * Owns a base backup of PostgreSQL as what a fresh volume, or another server, is to hold: the files belong to whom the live
+ * ones do, and the settings are those of the live server.
  */
 import { normalName } from '../../archives/formats/names.ts';
 import { feed } from '../client-program.ts';
@@ -10,9 +10,9 @@ import { zeros } from '../tar/tar-tree.ts';
 import type { DatabaseTarget } from '../targets.ts';
 import { unfit } from './failures.ts';
 
-/** The data of the server, in its container and in its volume. */
-const liveFolder = '/data/pgdata';
-const folder = 'data/pgdata';
+/** The data of the server in its container, and where a tar has it: in its volume, or on another server. */
+const imageFolder = '/data/pgdata';
+const [inVolume, elsewhere] = ['data/pgdata', 'data'];
 const versionName = 'PG_VERSION';
 const settingMaxBytes = 4 * 1024 * 1024;
 const kinds = { '0': 'file', '5': 'folder' } as const;
@@ -31,6 +31,8 @@ export async function* baseBackupTar(
   target: DatabaseTarget,
   { bytes, settings, needed, signal }: BaseBackup,
 ): AsyncGenerator<Uint8Array> {
+  const liveFolder = target.folder ?? imageFolder;
+  const folder = target.folder === null ? inVolume : elsewhere;
   const ask = (command: string[], maxBytes?: number): Promise<Buffer> =>
     feed(target, { command, env: {} }, null, signal, maxBytes);
   const owners = (await ask(['stat', '-c', '%u %g', liveFolder])).toString().split(' ').map(Number);

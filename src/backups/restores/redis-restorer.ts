@@ -15,7 +15,7 @@ import { unfit } from './failures.ts';
 import { firstBytes } from './first-bytes.ts';
 import { swapFolders } from './folder-swap.ts';
 import type { Restorer } from './restorer.ts';
-import { swapVolumes } from './volume-swap.ts';
+import { tarSwapOf } from './tar-swap.ts';
 
 const configName = 'redis.conf';
 const configMaxBytes = 1024 * 1024;
@@ -29,17 +29,17 @@ const base = 'appendonly.aof.1.base.rdb';
 export function redisRestorer(target: DatabaseTarget, size: number): Restorer {
   return {
     async restore(bytes, log, signal) {
-      const { files: place, volumes, control } = target;
+      const { files: place, control } = target;
+      const data = tarSwapOf(target);
       log('The data is received beside the live one.');
       const rdb = async (): Promise<AsyncIterable<Uint8Array>> => {
         const { first, whole } = await firstBytes(bytes, 5);
         if (!isRdb(first)) throw unfit('This is no RDB of Redis.');
         return whole;
       };
-      if (volumes !== null) {
-        await swapVolumes({ volumes, control, log }, [volumeName], async (fresh) => {
-          const tar = volumeTar(target, { whole: await rdb(), size, signal });
-          await volumes.files.write(volumes.owner, fresh, inBlocks(tar), signal);
+      if (data !== null) {
+        await data.run(log, async (write) => {
+          await write(inBlocks(volumeTar(target, { whole: await rdb(), size, signal })), signal);
           return new Set([volumeName]);
         });
       } else if (place !== null) {
@@ -67,13 +67,13 @@ async function fillFolder(
   await writeAll(join(path, rdb), whole, signal);
 }
 
-/** The configuration is that of the live server; the image gives all files to its own user. */
+/** The configuration is that of the live server; whoever makes the files gives all to the user of the server. */
 async function* volumeTar(
   target: DatabaseTarget,
   given: { whole: AsyncIterable<Uint8Array>; size: number; signal: AbortSignal },
 ): AsyncGenerator<Uint8Array> {
   const { whole, size, signal } = given;
-  const command = ['cat', `${imageFolder}/${configName}`];
+  const command = ['cat', `${target.folder ?? imageFolder}/${configName}`];
   const config = await feed(target, { command, env: {} }, null, signal, configMaxBytes);
   const { rdb, manifest } = layoutOf(target.version);
   const inVolume = (path: string): string => `${volumeName}/${path}`;

@@ -8,61 +8,34 @@
  */
 import type { VolumeFolders } from '../../drivers/driver.ts';
 import type { OwnVolumes, ServerControl } from '../targets.ts';
-import { notPutBack, putBack, untouched } from './failures.ts';
-
-export interface VolumeSwap {
-  volumes: OwnVolumes;
-  control: ServerControl;
-  log: (line: string) => void;
-}
+import { swap, type Swapping } from './swap.ts';
 
 /**
  * `fill` is given the names of volumes that may be missing and hold nothing, and tells which of them come.
  * Rejects with a ServiceError that says what is there now.
  */
 export async function swapVolumes(
-  { volumes, control, log }: VolumeSwap,
+  { volumes, control, log }: Swapping & { volumes: OwnVolumes },
   names: readonly string[],
   fill: (fresh: VolumeFolders) => Promise<ReadonlySet<string>>,
 ): Promise<void> {
   const fresh = Object.fromEntries(names.map((name) => [name, volumes.fresh(name)]));
-  let come: VolumeFolders;
-  try {
-    await settle(volumes, volumes.live);
-    const found = await fill(fresh);
-    come = Object.fromEntries(Object.entries(fresh).filter(([name]) => found.has(name)));
-  } catch (error) {
-    await removeAll(volumes, Object.values(fresh)).catch(() => undefined);
-    throw untouched(error);
-  }
-  const next = { ...volumes.live, ...come };
-  log('It takes the place of the live one, for which that is stopped.');
-  try {
-    await control.stop();
-    await volumes.use(next, volumes.live);
-    await control.start();
-    await control.replaced();
-  } catch (error) {
-    log('It is not well with the new data. The previous data is put back.');
-    await bringBack(volumes, control, error);
-    await removeAll(volumes, Object.values(fresh)).catch(() => undefined);
-    throw putBack(error);
-  }
-  await settle(volumes, next).catch(() => log('The previous data could not be removed yet.'));
-}
-
-async function bringBack(
-  volumes: OwnVolumes,
-  control: ServerControl,
-  cause: unknown,
-): Promise<void> {
-  try {
-    await control.stop();
-    await volumes.use(volumes.live, null);
-    await control.start();
-  } catch (error) {
-    throw notPutBack(cause, `it does not start with it either (${String(error)})`);
-  }
+  let next = volumes.live;
+  await swap(
+    { control, log },
+    {
+      make: async () => {
+        await settle(volumes, volumes.live);
+        const found = await fill(fresh);
+        const come = Object.entries(fresh).filter(([name]) => found.has(name));
+        next = { ...volumes.live, ...Object.fromEntries(come) };
+      },
+      exchange: () => volumes.use(next, volumes.live),
+      bringBack: () => volumes.use(volumes.live, null),
+      settle: () => settle(volumes, next),
+      drop: () => removeAll(volumes, Object.values(fresh)),
+    },
+  );
 }
 
 /** Ends an exchange that a crash cut off. Whether the previous volumes came back. */

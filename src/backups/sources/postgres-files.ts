@@ -8,25 +8,27 @@
  */
 import type { Client } from 'pg';
 
-import { Folder, within } from '../../lib/untrusted-files/folder.ts';
 import { asPostgresAdmin, postgresAdmin, postgresFailure } from '../postgres-client.ts';
-import { tarEnd } from '../tar/tar-header.ts';
-import { fileEntry, inBlocks, textEntry } from '../tar/tar-tree.ts';
-import { treeInThread } from '../threads/tree-thread.ts';
-import type { OwnFolder, DatabaseTarget } from '../targets.ts';
+import { paddingOf, tarEnd, tarHeaders } from '../tar/tar-header.ts';
+import { inBlocks, textEntry, zeros } from '../tar/tar-tree.ts';
+import type { DatabaseTarget, ReadFolder } from '../targets.ts';
 
+/** Of a file that the server reads for us. */
+const pieceBytes = 512 * 1024;
 /** What is the server's own of this moment, or made anew; the folders stay. */
-const leftOut =
+export const leftOut =
   /^(?:(?:pg_wal|pg_replslot|pg_dynshmem|pg_notify|pg_serial|pg_snapshots|pg_stat_tmp|pg_subtrans)\/.|postmaster\.(?:pid|opts)$|backup_label|tablespace_map|global\/pg_control$)|(?:^|\/)(?:pgsql_tmp|pg_internal\.init)/;
 
 export async function* postgresFiles(
   target: DatabaseTarget,
-  { root, data }: OwnFolder,
+  read: ReadFolder,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
   const session = await Session.open(target);
   try {
-    yield* filesOf(session, root, data, signal);
+    const from = await session.begin();
+    yield* read('./', signal);
+    yield* inBlocks(endOf(session, await session.finish(from)));
   } catch (error) {
     throw postgresFailure(target, 'DUMP_FAILED', error);
   } finally {
@@ -34,50 +36,23 @@ export async function* postgresFiles(
   }
 }
 
-async function* filesOf(
-  session: Session,
-  root: string,
-  data: string,
-  signal: AbortSignal,
-): AsyncGenerator<Uint8Array> {
-  const from = await session.begin();
-  const tree = { root, name: data, prefix: './', leaves: leftOut };
-  yield* treeInThread(tree, signal);
-  yield* inBlocks(endOf(await session.finish(from), root, data));
-}
-
-async function* endOf(
-  { segments, label }: Finished,
-  root: string,
-  data: string,
-): AsyncGenerator<Uint8Array> {
-  const folder = await within(Folder.open(root), (above) => above.folder(data));
-  try {
-    for (const name of segments) yield* fileIn(folder, ['pg_wal'], name);
-    yield* fileIn(folder, ['global'], 'pg_control');
-    yield* textEntry('./backup_label', label);
-  } finally {
-    await folder.close();
-  }
+async function* endOf(session: Session, { segments, label }: Finished): AsyncGenerator<Uint8Array> {
+  for (const name of segments) yield* fileIn(session, `pg_wal/${name}`);
+  yield* fileIn(session, 'global/pg_control');
+  yield* textEntry('./backup_label', label);
   yield tarEnd;
 }
 
-async function* fileIn(
-  folder: Folder,
-  path: readonly string[],
-  name: string,
-): AsyncGenerator<Uint8Array> {
-  const inner = await folder.below(path);
-  try {
-    const file = await inner.file(name);
-    try {
-      yield* fileEntry(Buffer.from(`./${[...path, name].join('/')}`), file);
-    } finally {
-      await file.close();
-    }
-  } finally {
-    await inner.close();
+/** They do not change their sizes. */
+async function* fileIn(session: Session, path: string): AsyncGenerator<Uint8Array> {
+  const size = await session.sizeOf(path);
+  const name = Buffer.from(`./${path}`);
+  const none = Buffer.alloc(0);
+  yield tarHeaders({ name, type: 'file', size, mode: 0o600, mtimeMs: Date.now(), target: none });
+  for (let at = 0; at < size; at += pieceBytes) {
+    yield await session.read(path, at, Math.min(pieceBytes, size - at));
   }
+  yield* zeros(paddingOf(size));
 }
 
 interface Finished {
@@ -135,6 +110,25 @@ class Session {
       [from, segment],
     );
     return { segments: found.map(({ name }) => name), label };
+  }
+
+  /** Paths are below its data. */
+  async sizeOf(path: string): Promise<number> {
+    const { rows } = await this.#client.query<{ size: string }>(
+      'SELECT size FROM pg_stat_file($1)',
+      [path],
+    );
+    return Number(rows[0]?.size);
+  }
+
+  async read(path: string, at: number, length: number): Promise<Buffer> {
+    const { rows } = await this.#client.query<{ bytes: Buffer }>(
+      'SELECT pg_read_binary_file($1, $2, $3) AS bytes',
+      [path, at, length],
+    );
+    const bytes = rows[0]?.bytes;
+    if (bytes?.length !== length) throw new Error(`Cannot read ${path}: it is cut off`);
+    return bytes;
   }
 
   close(): void {

@@ -14,10 +14,10 @@ export async function postgresSource(target: DatabaseTarget): Promise<Source> {
     const read: Source['read'] = (signal) => outputOf(target, { command, env }, signal);
     return { kind: 'postgresql', ending: 'dump', read };
   }
-  const { files } = target;
-  if (files === null) {
+  const { readFolder } = target;
+  if (readFolder === null) {
     throw new ServiceError('ENGINE_NOT_AVAILABLE', 'There is no pg_dump for this PostgreSQL.');
   }
-  const read: Source['read'] = (signal) => postgresFiles(target, files, signal);
+  const read: Source['read'] = (signal) => postgresFiles(target, readFolder, signal);
   return { kind: 'postgresql', ending: 'base.tar', read };
 }

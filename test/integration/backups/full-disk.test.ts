@@ -64,6 +64,7 @@ describe('a restore onto a full disk', () => {
     const target = {
       files,
       volumes: null,
+      elsewhere: null,
       control,
       version: '7.0.15',
     } as unknown as DatabaseTarget;

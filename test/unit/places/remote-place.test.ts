@@ -4,80 +4,31 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
-  readlinkSync,
-  statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { once } from 'node:events';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { execFileSync } from 'node:child_process';
-import { describe, it, type TestContext } from 'node:test';
-import { inlineExtractor } from '../../../src/places/inline-extractor.ts';
-import type { LocalMachineOptions } from '../../../src/places/local-place.ts';
-import { remotePlace } from '../../../src/places/remote-place.ts';
-import { dropIncoming, servedPlace } from '../../../src/places/served-place.ts';
-import { fillTree } from '../../../src/places/trees.ts';
+import { describe, it } from 'node:test';
+import { dropIncoming } from '../../../src/places/served-place.ts';
 import { placeCalls, placeStreams } from '../../../src/protocol/agent-place.ts';
-import { ServiceError } from '../../../src/lib/errors.ts';
-import { encodeFrame } from '../../../src/protocol/message-frames.ts';
-import { joinedLink } from '../../support/agent-link.ts';
+import { joinedPlace } from '../../support/joined-place.ts';
 import { eventually } from '../../support/eventually.ts';
-import { scriptedTools, testMachine } from '../../support/machine.ts';
+import { scriptedTools } from '../../support/machine.ts';
 import { needs } from '../../support/programs.ts';
-import { noLog } from '../../support/runner.ts';
-import { ScriptedDriver } from '../../support/scripted-driver.ts';
 
-const serverId = 'srv_other';
 const never = new AbortController().signal;
 const app = { id: 'app_1', uid: null };
 const database = { id: 'db_1', uid: null };
-
-async function make(t: TestContext, options: Partial<LocalMachineOptions> = {}) {
-  const folder = await mkdtemp(join(tmpdir(), 'gangway-remote-'));
-  t.after(() => rm(folder, { recursive: true, force: true }));
-  const [appsRoot, incoming] = [join(folder, 'apps'), join(folder, 'incoming')];
-  mkdirSync(appsRoot, { mode: 0o711 });
-  let machines = 0;
-  const machine = testMachine(appsRoot, {
-    extractor: inlineExtractor,
-    toolchain: { path: ['/t/bin'], node: '/t/n', staticServer: '/t/s', nodeVersion: '22.1.0' },
-    ...options,
-  });
-  const listens = (workload: string): Promise<boolean> => Promise.resolve(workload !== 'gone-1');
-  const services = servedPlace({ appsRoot, machine, incoming, logger: noLog, listens });
-  const asked = services.calls[placeCalls.machine];
-  const calls = {
-    ...services.calls,
-    [placeCalls.machine]: (message: unknown, signal: AbortSignal) => {
-      machines += 1;
-      return asked?.(message, signal) ?? Promise.reject(new Error('there is none'));
-    },
-  };
-  const link = joinedLink(serverId, { ...services, calls });
-  const place = remotePlace({ link, driver: new ScriptedDriver() });
-  const archive = (files: Record<string, string>) => {
-    const source = join(folder, 'source');
-    for (const [name, text] of Object.entries(files)) {
-      mkdirSync(join(source, name, '..'), { recursive: true });
-      writeFileSync(join(source, name), text);
-    }
-    const path = join(folder, 'source.tgz');
-    execFileSync('tar', ['-czf', path, '-C', source, '.']);
-    return { path, format: 'tar.gz', keepsSoleFolder: false } as const;
-  };
-  return { folder, appsRoot, incoming, link, place, archive, machines: () => machines };
-}
 
 const unreachable = { code: 'AGENT_UNREACHABLE' };
 const refused = { code: 'BAD_REQUEST' };
 
 describe('a place on another server', () => {
   it('tells of its machine, once for each time that its agent connects', async (t) => {
-    const { place, link, appsRoot, machines } = await make(t, {
+    const { place, link, appsRoot, machines } = await joinedPlace(t, {
       buildEnv: { HTTPS_PROXY: 'http://p' },
     });
     const machine = await place.machine();
@@ -99,7 +50,7 @@ describe('a place on another server', () => {
   });
 
   it('gets an archive over the link, and shows what came of it', async (t) => {
-    const { place, archive, incoming, appsRoot } = await make(t);
+    const { place, archive, incoming, appsRoot } = await joinedPlace(t);
     const files = (await place.machine()).app(app);
     const large = 'x'.repeat(3 * 2 ** 20);
     const source = archive({ 'package.json': '{}', 'site/index.html': 'hi', large });
@@ -125,7 +76,7 @@ describe('a place on another server', () => {
   });
 
   it('says what is wrong with an archive, and keeps nothing of it', async (t) => {
-    const { place, incoming, folder } = await make(t);
+    const { place, incoming, folder } = await joinedPlace(t);
     const path = join(folder, 'broken.tgz');
     writeFileSync(path, Buffer.alloc(2 ** 20, 7));
     const files = (await place.machine()).app(app);
@@ -138,7 +89,7 @@ describe('a place on another server', () => {
   });
 
   it('makes, writes and removes the folders of a database', async (t) => {
-    const { place } = await make(t);
+    const { place } = await joinedPlace(t);
     const files = (await place.machine()).database(database);
     await files.makeAnew();
     assert.equal(readFileSync(await files.write('pg_hba.conf', 'rules'), 'utf8'), 'rules');
@@ -154,7 +105,7 @@ describe('a place on another server', () => {
 
   it('gives files the uids of its own', { skip: needs('root') }, async (t) => {
     const range = { first: 200_000, last: 299_999 };
-    const { place, archive } = await make(t, {
+    const { place, archive } = await joinedPlace(t, {
       ...{ uids: { app: range, database: range }, namedUid: 65_534 },
     });
     const files = (await place.machine()).app({ ...app, uid: 200_007 });
@@ -167,7 +118,7 @@ describe('a place on another server', () => {
   });
 
   it('connects to where workloads listen, and says why it cannot', async (t) => {
-    const { place, appsRoot } = await make(t);
+    const { place, appsRoot } = await joinedPlace(t);
     const server = createServer((socket) => socket.pipe(socket));
     t.after(() => server.close());
     server.listen(0, '127.0.0.1');
@@ -188,7 +139,7 @@ describe('a place on another server', () => {
 
 describe('what is asked of an agent', () => {
   it('reaches nothing that is of no app and no database', async (t) => {
-    const { link, appsRoot, folder } = await make(t);
+    const { link, appsRoot, folder } = await joinedPlace(t);
     mkdirSync(join(appsRoot, 'app_1', 'releases', 'dpl_1'), { recursive: true });
     writeFileSync(join(folder, 'secret'), 'secret');
     symlinkSync(folder, join(appsRoot, 'app_1', 'releases', 'dpl_1', 'out'));
@@ -219,7 +170,7 @@ describe('what is asked of an agent', () => {
   });
 
   it('runs no program but for its version, and is connected to nothing but workloads', async (t) => {
-    const { link, appsRoot } = await make(t);
+    const { link, appsRoot } = await joinedPlace(t);
     const asks = [
       { op: 'ask', program: 'sh', args: ['--version'] },
       { op: 'ask', program: '/usr/bin/../bin/sh', args: ['--version'] },
@@ -245,7 +196,7 @@ describe('what is asked of an agent', () => {
   });
 
   it('takes no more and no less of an archive than it was told', async (t) => {
-    const { link, incoming, archive } = await make(t);
+    const { link, incoming, archive } = await joinedPlace(t);
     const { path } = archive({ 'index.html': 'hi' });
     const bytes = readFileSync(path);
     const head = { owner: app, release: 'dpl_1', format: 'tar.gz', keepsSoleFolder: false };
@@ -261,7 +212,7 @@ describe('what is asked of an agent', () => {
   });
 
   it('is forgotten with a link that is lost, and by the next agent', async (t) => {
-    const { place, link, incoming, folder } = await make(t);
+    const { place, link, incoming, folder } = await joinedPlace(t);
     const path = join(folder, 'endless.tgz');
     writeFileSync(path, Buffer.alloc(40 * 2 ** 20));
     const files = (await place.machine()).app(app);
@@ -282,107 +233,5 @@ describe('what is asked of an agent', () => {
     writeFileSync(join(incoming, 'left'), '');
     await dropIncoming(incoming);
     assert.ok(!existsSync(incoming));
-  });
-});
-
-describe('trees of a remote place', () => {
-  /** An app with data that is easily lost on the way. */
-  async function furnished(t: TestContext) {
-    const made = await make(t);
-    const files = (await made.place.machine()).app(app);
-    await files.ensure();
-    const data = join(made.appsRoot, app.id, 'data');
-    mkdirSync(join(data, 'empty'), { mode: 0o750 });
-    writeFileSync(join(data, 'line\nbreak'), 'odd', { mode: 0o600 });
-    symlinkSync('/etc/passwd', join(data, 'outside'));
-    writeFileSync(join(data, 'large'), Buffer.alloc(700_000, 3));
-    execFileSync('mkfifo', [join(data, 'pipe')]);
-    return { ...made, files, data };
-  }
-
-  it('come as they were, without pipes, and take the place of what was there', async (t) => {
-    const { files, place, appsRoot } = await furnished(t);
-    const other = (await place.machine()).app({ id: 'app_2', uid: null });
-    await other.ensure();
-    const to = join(appsRoot, 'app_2', 'data');
-    writeFileSync(join(to, 'earlier'), '');
-    await other.fill('data', files.pack('data', never), never);
-    assert.deepEqual(readdirSync(to).sort(), ['empty', 'large', 'line\nbreak', 'outside']);
-    assert.equal(readlinkSync(join(to, 'outside')), '/etc/passwd');
-    const modes = ['line\nbreak', 'empty'].map((name) => statSync(join(to, name)).mode & 0o777);
-    assert.deepEqual(modes, [0o600, 0o750]);
-    assert.equal(readFileSync(join(to, 'large')).length, 700_000);
-    assert.deepEqual(readdirSync(join(appsRoot, 'app_2')).sort(), ['data', 'home', 'releases', 'tmp']); // prettier-ignore
-  });
-
-  it('leave out of an archive what no archive may hold, and count it', async (t) => {
-    const { files } = await furnished(t);
-    const packed = files.archive('data', 'volumes/data/', never);
-    let next = await packed.next();
-    let bytes = 0;
-    for (; next.done !== true; next = await packed.next()) bytes += next.value.length;
-    assert.ok(bytes > 700_000);
-    assert.deepEqual(next.value, { link: 1, special: 1 });
-  });
-
-  it('stay as they were where a tar is cut off, or is none', async (t) => {
-    const { files, data, appsRoot } = await furnished(t);
-    const before = readdirSync(data);
-    async function* cut() {
-      for await (const bytes of files.pack('data', never)) yield bytes.subarray(0, 5_000);
-    }
-    async function* none() {
-      yield await Promise.resolve(Buffer.alloc(4096, 'x'));
-    }
-    for (const tar of [cut(), none()]) {
-      await assert.rejects(files.fill('data', tar, never), { code: 'ARTIFACT_CORRUPT' });
-      assert.deepEqual(readdirSync(data), before);
-      assert.ok(!existsSync(join(appsRoot, app.id, 'data-incoming')));
-    }
-  });
-
-  it('leave some of the disk free', async (t) => {
-    const { files, appsRoot } = await furnished(t);
-    const folder = { root: join(appsRoot, app.id), data: 'data', uid: null };
-    const filled = fillTree(folder, files.pack('data', never), never, 600_000);
-    await assert.rejects(filled, { code: 'STORAGE_FULL' });
-    await fillTree(folder, files.pack('data', never), never, 800_000);
-  });
-
-  it('are those of one owner, by a name that is one', async (t) => {
-    const { link } = await furnished(t);
-    const heads = [
-      { kind: 'app', owner: app, tree: '../app_2' },
-      { kind: 'app', owner: app, tree: 'home' },
-      { kind: 'app', owner: { id: '../db_1', uid: null }, tree: 'data' },
-      { kind: 'database', owner: database, tree: 'dpl_1' },
-      { kind: 'team', owner: app, tree: 'data' },
-      { kind: 'app', owner: app, tree: 'data', prefix: '../' },
-    ];
-    for (const head of heads) {
-      for (const kind of ['pack', 'fill'] as const) {
-        if (kind === 'fill' && 'prefix' in head) continue;
-        await assert.rejects(link.stream(placeStreams[kind], head, 'bulk'), {
-          code: 'BAD_REQUEST',
-        });
-      }
-    }
-  });
-
-  it('of an agent that lies are refused', async (t) => {
-    for (const said of [{ missed: { link: -1 } }, { missed: 'all' }, 'text', { error: 'no' }]) {
-      const { link } = await make(t);
-      const lying = joinedLink(serverId, {
-        calls: { [placeCalls.machine]: () => link.call(placeCalls.machine, null) },
-        streams: {
-          [placeStreams.pack]: (_head, stream) => void stream.end(encodeFrame(said)),
-        },
-      });
-      const { machine } = remotePlace({ link: lying, driver: new ScriptedDriver() });
-      const packed = (await machine()).app(app).pack('data', never);
-      await assert.rejects(async () => {
-        for await (const bytes of packed) assert.ok(bytes);
-      }, ServiceError);
-    }
   });
 });

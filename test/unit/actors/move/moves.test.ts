@@ -100,14 +100,18 @@ function world(uids: UidRange | null = { first: 200_000, last: 201_000 }): World
   });
   const files = (serverId: string, uid: number | null) => ({
     ensure: () => Promise.resolve(),
-    async *pack(tree: string) {
-      away(serverId);
-      if (is.changing === tree && !done.includes('stop')) throw new ServiceError('CONFLICT', 'no');
-      yield await Promise.resolve(Buffer.from(tree));
-    },
-    async fill(tree: string, tar: AsyncIterable<Uint8Array>) {
-      for await (const bytes of tar) away(bytes.length > 0 ? serverId : '');
-      done.push(`fill ${tree} at ${serverId} for ${String(uid)}`);
+    trees: {
+      async *pack(tree: string) {
+        away(serverId);
+        if (is.changing === tree && !done.includes('stop')) {
+          throw new ServiceError('CONFLICT', 'no');
+        }
+        yield await Promise.resolve(Buffer.from(tree));
+      },
+      async fill(tree: string, tar: AsyncIterable<Uint8Array>) {
+        for await (const bytes of tar) away(bytes.length > 0 ? serverId : '');
+        done.push(`fill ${tree} at ${serverId} for ${String(uid)}`);
+      },
     },
     remove: () => {
       away(serverId);

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 
 import { appVolumesRestorer } from '../../../../src/backups/restores/app-volumes-restorer.ts';
+import { volumesSwap } from '../../../../src/backups/restores/tar-swap.ts';
 import { tarEnd, type TarEntry, tarHeaders } from '../../../../src/backups/tar/tar-header.ts';
 import { TarReader } from '../../../../src/backups/tar/tar-reader.ts';
 import { textEntry } from '../../../../src/backups/tar/tar-tree.ts';
@@ -27,8 +28,7 @@ describe('the volumes of an app', () => {
   const settings = [...textEntry('app.json', '{}')];
   const restore = (bytes: Buffer): Promise<void> =>
     appVolumesRestorer({
-      volumes: volumes.own,
-      control: volumes.control,
+      data: volumesSwap(volumes.own, volumes.control),
       received: async ({ filename, content }) => {
         uploads.push(`${filename}: ${(await collected(content)).toString()}`);
       },

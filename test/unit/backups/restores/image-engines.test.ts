@@ -39,7 +39,7 @@ describe('a database of an engine that runs in containers alone', () => {
   const targetOf = (engine: DatabaseEngine): DatabaseTarget => ({
     ...{ engine, version: '8', databaseName: 'shop', username: 'ann', password, adminPassword },
     ...{ host: '172.18.0.2', port: 1000, socket: null, ownPort: 2000, tools: null, files: null },
-    server: null,
+    ...{ server: null, folder: null, readFolder: null, elsewhere: null, connect: null },
     control: volumes.control,
     volumes: volumes.own,
     pipe: () => Promise.reject(new Error('the live server has no part in it')),

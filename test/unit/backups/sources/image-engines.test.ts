@@ -25,6 +25,7 @@ function imageTarget(
     ...{ engine, version: '8', databaseName: 'shop', username: 'ann', password, adminPassword },
     ...{ host: '172.18.0.2', port: 1000, socket: null, ownPort: 2000, tools: null, files: null },
     ...{ server: null, volumes: null, beside: null },
+    ...{ folder: null, readFolder: null, elsewhere: null, connect: null },
     control: { stop: none, start: none, replaced: none },
     ran,
     pipe: (spec) => {
