@@ -2,6 +2,7 @@
 import type { Duplex } from 'node:stream';
 import type { Client } from 'pg';
 
+import { asSocket } from '../lib/connected-socket.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { clientOf, sayable } from './client-program.ts';
 import type { DatabaseTarget } from './targets.ts';
@@ -47,19 +48,11 @@ export async function asPostgresAdmin<T>(
   }
 }
 
-/** As the client takes a socket that it connects itself; null: it may. */
+/** Null: it is reached from here. */
 async function streamTo({ connect, socket, port }: DatabaseTarget): Promise<Duplex | null> {
   if (connect === null || socket === null) return null;
   const path = `${socket}/.s.PGSQL.${String(port)}`;
-  const stream = await connect(path, AbortSignal.timeout(connectTimeoutMs));
-  const asSocket = {
-    setNoDelay: () => stream,
-    connect: () => {
-      process.nextTick(() => stream.emit('connect'));
-      return stream;
-    },
-  };
-  return Object.assign(stream, asSocket);
+  return asSocket(await connect(path, AbortSignal.timeout(connectTimeoutMs)));
 }
 
 export function postgresFailure(

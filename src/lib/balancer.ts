@@ -20,6 +20,8 @@ export class Balancer<T extends object> {
   readonly #clock: Pick<Clock, 'now'>;
   readonly #states = new WeakMap<T, State>();
   #turn = 0;
+  /** Of the target that was asked for before: mostly it is the same. */
+  #last: { target: T; state: State } | null = null;
 
   constructor(clock: Pick<Clock, 'now'>) {
     this.#clock = clock;
@@ -64,10 +66,10 @@ export class Balancer<T extends object> {
   }
 
   #stateOf(target: T): State {
-    const known = this.#states.get(target);
-    if (known) return known;
-    const state = { underWay: 0, turn: 0, refusedAtMs: null };
+    if (this.#last?.target === target) return this.#last.state;
+    const state = this.#states.get(target) ?? { underWay: 0, turn: 0, refusedAtMs: null };
     this.#states.set(target, state);
+    this.#last = { target, state };
     return state;
   }
 }

@@ -17,6 +17,7 @@ import type { Logger } from '../../lib/log.ts';
 import { AccessLog } from './access-lines.ts';
 import { Clients, type ClientsOptions } from './clients.ts';
 import { Forwarder } from './forwarder.ts';
+import { type Accepted, readingIntoMemory } from './http1/read-buffers.ts';
 import { VisitorConnection, type VisitorHost } from './http1/visitor-connection.ts';
 import { Http2Sessions } from './http2/sessions.ts';
 import { crowdedAnswer } from './pages.ts';
@@ -84,7 +85,7 @@ export class Edge implements VisitorHost {
     this.#http2 = new Http2Sessions(this, options);
     // Before a connection is let in it costs nothing: those that are refused or wait may be thousands.
     const front = { pauseOnConnect: true, allowHalfOpen: true, noDelay: true };
-    this.#front = net.createServer(front, (socket) => this.#admit(socket));
+    this.#front = net.createServer(front, (socket) => this.#admit(readingIntoMemory(socket)));
   }
 
   get isDraining(): boolean {
@@ -180,10 +181,11 @@ export class Edge implements VisitorHost {
     this.#forwarder.begin(visit);
   }
 
-  #admit(socket: net.Socket): void {
+  #admit(accepted: Accepted): void {
+    const { socket } = accepted;
     socket.on('error', () => undefined); // 'close' follows.
     const isAdmitted = this.#clients.admit(socket, () =>
-      this.#serve(socket, { address: addressOf(socket), proto: 'http' }),
+      this.#serve(socket, { address: addressOf(socket), proto: 'http' }, accepted),
     );
     if (isAdmitted) return;
     socket.end(crowdedAnswer);
@@ -191,8 +193,8 @@ export class Edge implements VisitorHost {
   }
 
   /** Any socket that carries HTTP/1.1. */
-  #serve(socket: net.Socket, origin: Origin): void {
-    const connection = new VisitorConnection(socket, origin, this);
+  #serve(socket: net.Socket, origin: Origin, accepted?: Accepted): void {
+    const connection = new VisitorConnection(socket, origin, this, accepted);
     this.#connections.add(connection);
     socket.once('close', () => this.#connections.delete(connection));
     socket.resume();

@@ -101,6 +101,10 @@ export class Exchange implements VisitEvents, AppEvents, Watched {
     return this.#visit.holdsBytes;
   }
 
+  get holdsBody(): boolean {
+    return this.#connection?.holdsBytes ?? false;
+  }
+
   begin(): void {
     const refusal = refusalBefore(this.#route, this.#visit.head);
     if (refusal === undefined) this.#try();

@@ -41,6 +41,8 @@ export class Forwarder implements ExchangeHost {
   readonly #options: ForwarderOptions;
   readonly #routes: Routes;
   readonly #upstreams: Upstreams;
+  /** Of the request before: most come for the same host. */
+  #last: { host: string; name: string | undefined } = { host: '', name: undefined };
 
   constructor(options: ForwarderOptions) {
     const { routes, tenants, watch } = options;
@@ -59,7 +61,7 @@ export class Forwarder implements ExchangeHost {
 
   begin(visit: Visit): void {
     const { host, target } = visit.head;
-    const name = hostName(host);
+    const name = this.#nameOf(host);
     // The absolute form names a second host; apps and edge could believe different ones.
     if (name === undefined || !(target.startsWith('/') || target === '*')) {
       this.#answer(visit, noticeOf(400));
@@ -74,6 +76,11 @@ export class Forwarder implements ExchangeHost {
 
   close(): void {
     this.#upstreams.close();
+  }
+
+  #nameOf(host: string): string | undefined {
+    if (host !== this.#last.host) this.#last = { host, name: hostName(host) };
+    return this.#last.name;
   }
 
   #answer(visit: Visit, notice: Notice): void {

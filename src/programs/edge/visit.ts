@@ -52,6 +52,8 @@ export interface Visit {
 }
 
 export interface VisitEvents {
+  /** Whether bytes of more than `copiedMax` that were told are still to be read. */
+  readonly holdsBody: boolean;
   bodyBytes(bytes: Buffer, from: number, to: number): void;
   /** All that came at once was told. */
   bodyFlush(): void;

@@ -17,7 +17,7 @@ import { BodyReader } from './body-reader.ts';
 import type { Framing } from './framing.ts';
 import { HeadText } from './head-text.ts';
 import { Outlet } from './outlet.ts';
-import { giveLarge, sharedBuffer, takeLarge } from './read-buffers.ts';
+import { ReadMemory } from './read-buffers.ts';
 
 /** What an exchange is told by its connection. After `answerEnd` or `failed` it is told nothing more. */
 export interface AppEvents {
@@ -55,7 +55,7 @@ export class AppConnection {
   #socket: Socket | undefined;
   #outlet: Outlet | undefined;
   #events: AppEvents | undefined;
-  #buffer = sharedBuffer;
+  readonly #memory = new ReadMemory();
   #head: AnswerHead | undefined;
   #body: BodyReader | undefined;
   #interim = 0;
@@ -79,7 +79,7 @@ export class AppConnection {
       ...address,
       noDelay: true,
       onread: {
-        buffer: () => connection.#buffer,
+        buffer: () => connection.#memory.buffer,
         callback: (length, bytes) => {
           connection.#take(length, bytes as Buffer);
           return true;
@@ -98,6 +98,11 @@ export class AppConnection {
     this.#watch = watch;
     this.#release = release;
     this.#keptForS = keptForS;
+  }
+
+  /** Whether bytes that were given are still to be read. */
+  get holdsBytes(): boolean {
+    return this.#outlet?.holdsBytes ?? false;
   }
 
   get isOpen(): boolean {
@@ -231,8 +236,7 @@ export class AppConnection {
     }
     if (body.isWhole) this.#finish(events, at === length);
     else if (!events.answerFlush()) this.#pause();
-    if (bytes !== sharedBuffer) this.#reuse(events);
-    else if (length === bytes.length && this.#events === events) this.#buffer = takeLarge();
+    this.#memory.hasRead(length, this.#events === events, events.holdsBytes);
   }
 
   #pause(): void {
@@ -266,14 +270,6 @@ export class AppConnection {
     const events = this.#events;
     this.destroy();
     events?.failed(error);
-  }
-
-  /** What was read is with the visitor, or not yet. */
-  #reuse(events: AppEvents): void {
-    if (this.#events === events && !events.holdsBytes) return;
-    const read = this.#buffer;
-    this.#buffer = this.#events === events ? takeLarge() : sharedBuffer;
-    if (!events.holdsBytes) giveLarge(read);
   }
 }
 

@@ -27,6 +27,21 @@ export interface RequestHead {
   readonly requestId: string | undefined;
 }
 
+/** Before the first one. */
+export const noHead: RequestHead = {
+  method: '',
+  target: '',
+  isOld: false,
+  host: '',
+  fields: '',
+  body: 0,
+  keepsConnection: false,
+  expectsContinue: false,
+  isWebSocketUpgrade: false,
+  forwarded: undefined,
+  requestId: undefined,
+};
+
 export interface Forwarded {
   for: string;
   proto: string;

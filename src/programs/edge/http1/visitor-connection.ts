@@ -15,7 +15,8 @@ import { type AnswerWay, answerWayOf, framingLines } from './answer-framing.ts';
 import { BodyReader } from './body-reader.ts';
 import { HeadText } from './head-text.ts';
 import { Outlet } from './outlet.ts';
-import { readRequestHead, type RequestHead, requestLine } from './request-head.ts';
+import type { Accepted, ReadMemory } from './read-buffers.ts';
+import { noHead, readRequestHead, type RequestHead, requestLine } from './request-head.ts';
 
 /** What a connection needs of the edge. */
 export interface VisitorHost {
@@ -50,20 +51,6 @@ const continueHead = { status: 100, reason: 'Continue', fields: '' };
 type Phase = 'head' | 'visit' | 'closing' | 'closed';
 type BodyWay = 'held' | 'flows' | 'dropped' | 'over';
 
-const noHead: RequestHead = {
-  method: '',
-  target: '',
-  isOld: false,
-  host: '',
-  fields: '',
-  body: 0,
-  keepsConnection: false,
-  expectsContinue: false,
-  isWebSocketUpgrade: false,
-  forwarded: undefined,
-  requestId: undefined,
-};
-
 export class VisitorConnection implements Visit {
   head: RequestHead = noHead;
   readonly origin: Origin;
@@ -74,6 +61,7 @@ export class VisitorConnection implements Visit {
   #phase: Phase = 'head';
   /** What is not read yet. */
   #held: Buffer | undefined;
+  #isBorrowed = false;
   #isPaused = false;
   /** The visitor sends no more. */
   #isEnded = false;
@@ -90,14 +78,16 @@ export class VisitorConnection implements Visit {
   #isAnswered = false;
   #keeps = false;
 
-  constructor(socket: Socket, origin: Origin, host: VisitorHost) {
+  /** `accepted`: what it reads into, unless that is a stream's. */
+  constructor(socket: Socket, origin: Origin, host: VisitorHost, accepted?: Accepted) {
     this.#socket = socket;
     this.origin = origin;
     this.#host = host;
     this.#outlet = new Outlet(socket);
     this.#sinceS = host.watch.nowS;
     host.watch.add(this);
-    socket.on('data', (bytes: Buffer) => this.#take(bytes));
+    if (accepted === undefined) socket.on('data', (bytes: Buffer) => this.#take(bytes));
+    else accepted.take = (bytes) => this.#borrow(accepted.memory, bytes);
     socket.on('end', () => this.#end());
     socket.on('drain', () => this.#events?.drained());
     socket.once('close', () => this.#closed());
@@ -224,6 +214,15 @@ export class VisitorConnection implements Visit {
     } else if (forS >= headS) this.#refuse('late');
   }
 
+  #borrow(memory: ReadMemory, bytes: Buffer): void {
+    this.#isBorrowed = true;
+    this.#take(bytes);
+    this.#isBorrowed = false;
+    const goesOn = this.#bodyWay === 'flows' || this.#bodyWay === 'dropped';
+    // Nobody says any more what an app's connection held when its exchange is over.
+    memory.hasRead(bytes.length, goesOn, this.#events?.holdsBody ?? true);
+  }
+
   #take(bytes: Buffer): void {
     if ((this.#isPaused || this.#held !== undefined) && this.#phase !== 'closing') {
       this.#hold(bytes);
@@ -302,7 +301,8 @@ export class VisitorConnection implements Visit {
   }
 
   #hold(bytes: Buffer): void {
-    this.#held = this.#held === undefined ? bytes : Buffer.concat([this.#held, bytes]);
+    const own = this.#isBorrowed ? Buffer.from(bytes) : bytes;
+    this.#held = this.#held === undefined ? own : Buffer.concat([this.#held, own]);
     // Of who is not read it is not seen that it leaves.
     if (this.#held.length >= heldMax) this.#pause();
   }

@@ -43,6 +43,8 @@ const ciphers = [
 
 export class TlsFront {
   readonly certificates: Certificates;
+  /** Undefined before it listens. */
+  port: number | undefined;
   readonly #options: TlsFrontOptions;
   readonly #turns = new HandshakeTurns();
   readonly #server: TlsServer;
@@ -58,16 +60,12 @@ export class TlsFront {
     this.#front = net.createServer(accepted, (socket) => this.#accept(socket));
   }
 
-  /** Undefined while it does not listen. */
-  get port(): number | undefined {
-    const address = this.#front.address();
-    return typeof address === 'object' ? address?.port : undefined;
-  }
-
   /** Once. */
   async listen(on: net.ListenOptions | { fd: number }): Promise<void> {
     this.#front.listen(on);
     await once(this.#front, 'listening');
+    const address = this.#front.address();
+    this.port = typeof address === 'object' ? address?.port : undefined;
     const { logger } = this.#options;
     this.#front.on('error', (error) => logger.error({ err: error }, 'edge_accept_failed'));
   }

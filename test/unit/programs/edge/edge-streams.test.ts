@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { createHash, randomBytes } from 'node:crypto';
 import http from 'node:http';
 import net from 'node:net';
 import { afterEach, beforeEach, describe, it } from 'node:test';
@@ -42,6 +43,64 @@ describe('Edge with streams and switches', () => {
       send();
     });
     assert.equal(received, size);
+  });
+
+  describe('with random bodies', () => {
+    const head = 'PUT / HTTP/1.1\r\nHost: a.localhost\r\nContent-Length: ';
+    const hashOf = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
+    /** Connects, and tells what hashes were answered. */
+    const connected = () => {
+      const socket = net.connect(place.port, '127.0.0.1');
+      let answers = '';
+      socket.on('data', (chunk: Buffer) => (answers += chunk.toString('latin1')));
+      const told = (): string[] => answers.match(/[0-9a-f]{64}$|[0-9a-f]{64}(?=HTTP)/g) ?? [];
+      return { socket, told };
+    };
+    /** Answers with the hash of what came, once it may read. */
+    const hashing = async (mayRead: Promise<void> = Promise.resolve()): Promise<void> => {
+      const { port: to } = await place.app((req, res) => {
+        const hash = createHash('sha256');
+        const take = (chunk: Buffer) => hash.update(chunk);
+        void mayRead.then(() => req.on('data', take).on('end', () => res.end(hash.digest('hex'))));
+      });
+      place.routeTo(to);
+    };
+
+    it('passes them on as they came, also what came behind them', async () => {
+      await hashing();
+      const upload = async (bodies: readonly Buffer[]): Promise<void> => {
+        const { socket, told } = connected();
+        const all = bodies.map((body) => [
+          Buffer.from(`${head}${String(body.length)}\r\n\r\n`),
+          body,
+        ]);
+        socket.write(Buffer.concat(all.flat()));
+        await eventually('all is answered', () => told().length === bodies.length);
+        socket.destroy();
+        assert.deepEqual(told(), bodies.map(hashOf));
+      };
+      const bodies = [3_000_000, 40_000, 16_384, 700, 1_000_000].map((size) => randomBytes(size));
+      await Promise.all(bodies.map((body) => upload([body, ...bodies.slice(1)])));
+    });
+
+    it('changes nothing that the app has yet to take', async () => {
+      const { promise, resolve } = Promise.withResolvers<undefined>();
+      await hashing(promise);
+      const body = randomBytes(24_000_000);
+      const { socket, told } = connected();
+      socket.write(`${head}${String(body.length)}\r\n\r\n`);
+      // In pieces that are no whole read, until the edge takes no more of them.
+      let at = 0;
+      while (socket.writableLength < 100_000) {
+        socket.write(body.subarray(at, (at += 30_000)));
+        await new Promise((next) => setImmediate(next));
+      }
+      resolve(undefined);
+      socket.write(body.subarray(at));
+      await eventually('it is answered', () => told().length === 1);
+      socket.destroy();
+      assert.deepEqual(told(), [hashOf(body)]);
+    });
   });
 
   it('takes no more from an app than its client reads', async () => {
