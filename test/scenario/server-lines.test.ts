@@ -9,6 +9,14 @@ import path from 'node:path';
 import { before, describe, it } from 'node:test';
 
 import { AgentProcess } from '../support/agent-process.ts';
+import {
+  beginBackup,
+  beginRestore,
+  endedRestore,
+  endedRun,
+  makeDestination,
+  type Run,
+} from '../support/backups-over-graphql.ts';
 import { cleanups } from '../support/cleanups.ts';
 import { ConsoleClient } from '../support/console-client.ts';
 import { type AppInfo, archiveOf } from '../support/gangway-client.ts';
@@ -155,9 +163,10 @@ describe(`two servers with ${haveNamespaces ? 'network namespaces' : 'loopback a
 
   it('lose nothing, hang nowhere, and keep little, whatever becomes of their lines', async (t) => {
     const { client } = gangway;
-    const [thin, thick, bulky] = await Promise.all([
+    const [thin, thick, keeper, bulky] = await Promise.all([
       client.runningApp('Thin', archiveOf(counting(logs.thin)), { serverId: first.id }),
       client.runningApp('Thick', archiveOf(counting(logs.thick)), { serverId: second.id }),
+      client.runningApp('Keeper', archiveOf(counting(logs.thin)), { serverId: first.id }),
       client.createApp('Bulky', { serverId: first.id }),
     ]);
     const viewers = (app: AppInfo, count: number): Promise<LogTail[]> =>
@@ -192,7 +201,17 @@ describe(`two servers with ${haveNamespaces ? 'network namespaces' : 'loopback a
     const carriedBefore = [first, second].map(({ line }) => line.carried.there);
     const loggedBefore = [thinTails, thickTails].map(([one]) => one?.log.length ?? 0);
 
+    const destinationId = await makeDestination(client, 'Disk');
+    const backup = async (): Promise<Run> => {
+      const { id } = await beginBackup(client, { appId: keeper.id, destinationId });
+      return await endedRun(client, id);
+    };
+    const hashOfKept = (): Promise<string> => exec(keeper, 'sha256sum < "$APP_DATA_DIR/kept"');
+    await exec(keeper, 'head -c 400000 /dev/urandom > "$APP_DATA_DIR/kept"');
+    const kept = await hashOfKept();
+
     both((line) => line.becomes(bad));
+    const backingUp = backup();
     const blob = randomBytes(150_000).toString('hex');
     await client.mustUpload(bulky.id, archiveOf(heavy(blob)));
     const deploying = client.deployed(bulky.id);
@@ -203,6 +222,9 @@ describe(`two servers with ${haveNamespaces ? 'network namespaces' : 'loopback a
     const hash = createHash('sha256').update(blob).digest('hex');
     const bulkyTail = await tail(bulky);
     await until('it got all of it', patienceMs, () => bulkyTail.log.includes(`blob ${hash}`));
+    const run = await backingUp;
+    assert.deepEqual([run.status, run.error], ['success', null]);
+    const cutOff = backup();
 
     both((line) => line.cut());
     await types('cut');
@@ -221,7 +243,12 @@ describe(`two servers with ${haveNamespaces ? 'network namespaces' : 'loopback a
 
     both((line) => line.becomes({}));
     await flows('at last');
-    await exec(thin, 'true');
+    const { status, error } = await cutOff;
+    if (status !== 'success') assert.match(error ?? '', /AGENT_UNREACHABLE/);
+    await exec(keeper, 'echo spoiled > "$APP_DATA_DIR/kept"');
+    const restore = await endedRestore(client, (await beginRestore(client, run.id)).id);
+    assert.deepEqual([restore.status, restore.error], ['success', null]);
+    assert.equal(await hashOfKept(), kept);
     // What was written until now is there, and nothing in between is missing.
     for (const one of tails) {
       const numbers = numbersOf(one);
