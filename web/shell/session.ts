@@ -50,10 +50,18 @@ export function useSession(): Session {
   return session;
 }
 
-const letters = new Intl.Segmenter('en', { granularity: 'grapheme' });
+/** Nothing behind it belongs to the first letter. */
+const plainLetter = /^[\x21-\x7e](?=[\x20-\x7e]|$)/;
 
 /** What stands in the badge of a team or a person. */
 export function initialOf(name: string): string {
-  const [first] = letters.segment(name.trim());
-  return first?.segment.toUpperCase() ?? '·';
+  const text = name.trim();
+  const [first = firstLetter(text)] = plainLetter.exec(text) ?? [];
+  return first.toUpperCase();
+}
+
+/** A segmenter takes longer to make than all else of the first view. */
+function firstLetter(text: string): string {
+  const [first] = new Intl.Segmenter('en', { granularity: 'grapheme' }).segment(text);
+  return first?.segment ?? '·';
 }

@@ -20,8 +20,9 @@ function subscribe(listener: () => void): () => void {
   };
 }
 
-const words = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'long' });
-const exact = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'medium' });
+// Made when a time is shown: they take long, and few first views show one.
+let words: Intl.RelativeTimeFormat | null = null;
+let exact: Intl.DateTimeFormat | null = null;
 const units = [
   ['second', 60],
   ['minute', 60],
@@ -36,14 +37,22 @@ export function timeInWords(at: number, from: number): string {
   let amount = (at - from) / 1000;
   if (Math.abs(amount) < 10) return 'just now';
   for (const [unit, size] of units) {
-    if (Math.abs(amount) < size) return words.format(Math.round(amount), unit);
+    if (Math.abs(amount) < size) {
+      words ??= new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'long' });
+      return words.format(Math.round(amount), unit);
+    }
     amount /= size;
   }
-  return exact.format(at);
+  return exactOf(at);
 }
 
 export function exactTime(at: string): string {
-  return exact.format(new Date(at));
+  return exactOf(new Date(at).getTime());
+}
+
+function exactOf(at: number): string {
+  exact ??= new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'medium' });
+  return exact.format(at);
 }
 
 export function RelativeTime({ at }: { at: string }) {
