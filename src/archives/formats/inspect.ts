@@ -24,6 +24,8 @@ export interface Inspection {
   visitor: ArchiveVisitor;
   /** The length of the archive, when it is known. The ratio then uses it, not the bytes that came so far. */
   totalBytes?: number;
+  /** Absent: what holds no files is refused. */
+  mayBeEmpty?: boolean;
 }
 
 export interface Inspected {
@@ -34,7 +36,7 @@ export interface Inspected {
 
 /** Reads the archive to its end. Throws ARCHIVE_* and the errors of source and visitor. */
 export async function inspectArchive(inspection: Inspection): Promise<Inspected> {
-  const { format, visitor } = inspection;
+  const { format, visitor, mayBeEmpty = false } = inspection;
   const reader = new ByteReader(inspection.source);
   const meter = new Meter(inspection.limits, inspection.totalBytes);
   const tree = new EntryTree(meter);
@@ -64,7 +66,7 @@ export async function inspectArchive(inspection: Inspection): Promise<Inspected>
       scanner.finish();
     }
   }
-  if (tree.files === 0) throw empty();
+  if (tree.files === 0 && !mayBeEmpty) throw empty();
   tree.finish();
   return { entries: meter.entries, soleFolder: tree.soleFolder() };
 }

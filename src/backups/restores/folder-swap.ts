@@ -62,7 +62,7 @@ export async function swapFolders(
 
 /**
  * Makes an incoming folder of the tar of any archive, in which all is below the folder's own name; whole, and on stable
- * storage. What came before is removed. Throws ARCHIVE_* and ARTIFACT_UNFIT.
+ * storage. There is none where nothing is in the tar. What came before is removed. Throws ARCHIVE_* and ARTIFACT_UNFIT.
  */
 export async function makeIncoming(
   place: OwnFolder,
@@ -73,8 +73,13 @@ export async function makeIncoming(
   const unpacking = unpackingOf(place);
   await mkdir(unpacking, { mode: 0o700 });
   try {
-    await unpackTar(tar, { path: unpacking, check: (entry) => isBelow(place.data, entry), signal });
-    await rename(join(unpacking, place.data), incomingOf(place));
+    await unpackTar(tar, {
+      ...{ path: unpacking, signal, mayBeEmpty: true },
+      check: (entry) => isBelow(place.data, entry),
+    });
+    const made = join(unpacking, place.data);
+    if (!(await isThere(made))) return;
+    await rename(made, incomingOf(place));
     await giveIncoming(place);
     await writeOut([incomingOf(place)]);
   } finally {

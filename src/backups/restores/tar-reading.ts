@@ -28,12 +28,14 @@ export interface Unpacking {
   path: string;
   check: EntryCheck;
   signal: AbortSignal;
+  /** As `Inspection.mayBeEmpty`. */
+  mayBeEmpty?: boolean;
 }
 
 /** Throws ARCHIVE_* for what is no whole and harmless tar, and what `check` throws. */
 export async function unpackTar(
   bytes: AsyncIterable<Uint8Array>,
-  { path, check, signal }: Unpacking,
+  { path, check, signal, mayBeEmpty = false }: Unpacking,
 ): Promise<void> {
   const writer = new ThreadedWriter(path, signal);
   const visitor = new Checked(check);
@@ -41,7 +43,7 @@ export async function unpackTar(
   try {
     await inspectArchive({
       format: 'tar',
-      limits,
+      ...{ limits, mayBeEmpty },
       source: {
         next: async () => {
           await writer.write(visitor.taken());

@@ -13,7 +13,7 @@ import {
 import { join } from 'node:path';
 import { execFileSync } from 'node:child_process';
 import { describe, it, type TestContext } from 'node:test';
-import { tarEnd } from '../../../src/backups/tar/tar-header.ts';
+import { tarEnd, tarHeaders } from '../../../src/backups/tar/tar-header.ts';
 import { textEntry } from '../../../src/backups/tar/tar-tree.ts';
 import { ServiceError } from '../../../src/lib/errors.ts';
 import { remotePlace } from '../../../src/places/remote-place.ts';
@@ -161,6 +161,17 @@ describe('other data beside that of a remote place', () => {
     assert.deepEqual([live(), await trees.hasPrevious()], [['new'], false]);
     assert.deepEqual(readdirSync(root).sort(), folders);
     assert.equal(statSync(join(root, 'data')).mode & 0o777, 0o700);
+  });
+
+  it('may be empty, or not there at all', async (t) => {
+    const { root, trees } = await furnished(t);
+    await trees.fillBeside(tarOf(), never);
+    assert.deepEqual(readdirSync(root).sort(), folders);
+    const folder = { name: Buffer.from('data/'), type: 'folder', size: 0, mode: 0o700 } as const;
+    const head = tarHeaders({ ...folder, mtimeMs: 0, target: Buffer.alloc(0) });
+    await trees.fillBeside(pieces(Buffer.concat([head, tarEnd])), never);
+    await trees.exchange();
+    assert.deepEqual(readdirSync(join(root, 'data')), []);
   });
 
   it('is none where a tar holds anything else, or is cut off', async (t) => {
