@@ -51,8 +51,16 @@ export async function asPostgresAdmin<T>(
 /** Null: it is reached from here. */
 async function streamTo({ connect, socket, port }: DatabaseTarget): Promise<Duplex | null> {
   if (connect === null || socket === null) return null;
-  const path = `${socket}/.s.PGSQL.${String(port)}`;
-  return asSocket(await connect(path, AbortSignal.timeout(connectTimeoutMs)));
+  // A signal that aborts later would break the connection.
+  const opening = new AbortController();
+  const late = setTimeout(() => {
+    opening.abort(new ServiceError('AGENT_UNREACHABLE', 'The server took no connection in time.'));
+  }, connectTimeoutMs);
+  try {
+    return asSocket(await connect(`${socket}/.s.PGSQL.${String(port)}`, opening.signal));
+  } finally {
+    clearTimeout(late);
+  }
 }
 
 export function postgresFailure(

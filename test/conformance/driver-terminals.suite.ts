@@ -228,7 +228,8 @@ export function run(name: string, create: () => Promise<TerminalPlace>): void {
           sh(`stty raw; echo ready; until rm ${sign} 2>/dev/null; do sleep 0.05; done; exec cat`),
         );
         await shell.sees('ready');
-        const sent = Buffer.alloc(300_000, 'y');
+        // More than the kernel and a daemon keep between us and the terminal.
+        const sent = Buffer.alloc(1_000_000, 'y');
         shell.open.write(sent);
         assert.ok(shell.open.unwritten > 100_000);
         await give(driver, host, sign);
