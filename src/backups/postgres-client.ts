@@ -51,7 +51,6 @@ export async function asPostgresAdmin<T>(
 /** Null: it is reached from here. */
 async function streamTo({ connect, socket, port }: DatabaseTarget): Promise<Duplex | null> {
   if (connect === null || socket === null) return null;
-  // A signal that aborts later would break the connection.
   const opening = new AbortController();
   const late = setTimeout(() => {
     opening.abort(new ServiceError('AGENT_UNREACHABLE', 'The server took no connection in time.'));

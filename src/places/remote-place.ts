@@ -38,7 +38,8 @@ export function remotePlace({ link, driver }: RemotePlaceOptions): Place {
   return {
     serverId: link.serverId,
     ...{ driver, edge: driver, machine },
-    connect: (to, signal, lane = 'control') => connect(link, to, { signal, lane }),
+    connect: (to, signal, lane = 'control') =>
+      untilThere(signal, (opening) => connect(link, to, { signal: opening, lane })),
   };
 }
 
@@ -52,6 +53,22 @@ async function askMachine(link: AgentLink): Promise<Machine> {
     app: (owner) => new RemoteAppFiles(link, appsRoot, owner),
     database: (owner) => new RemoteDatabaseFiles(link, appsRoot, owner),
   };
+}
+
+/** The link breaks a stream by its signal at any time; that of `Place.connect` is for the connecting alone. */
+async function untilThere<T>(
+  signal: AbortSignal,
+  connecting: (opening: AbortSignal) => Promise<T>,
+): Promise<T> {
+  signal.throwIfAborted();
+  const opening = new AbortController();
+  const giveUp = (): void => opening.abort(signal.reason);
+  signal.addEventListener('abort', giveUp, { once: true });
+  try {
+    return await connecting(opening.signal);
+  } finally {
+    signal.removeEventListener('abort', giveUp);
+  }
 }
 
 async function connect(

@@ -12,6 +12,7 @@ import { join } from 'node:path';
 import { syncFolder, writeOut } from '../backups/restores/durable.ts';
 import {
   exchange,
+  incomingAt,
   incomingOf,
   isSwapped,
   makeIncoming,
@@ -126,7 +127,7 @@ async function fillTree(
   signal: AbortSignal,
 ): Promise<void> {
   const live = join(root, name);
-  const incoming = `${live}-incoming`;
+  const incoming = incomingAt(live);
   await removeInThread(incoming);
   await mkdir(incoming, { mode: 0o700 });
   try {

@@ -23,10 +23,7 @@ import { ownVolumes } from '../workload/volumes.ts';
 /** Beside the folders of an app, on their file system. */
 const stagingName = 'restoring';
 
-/**
- * Rejects with NOT_FOUND, NOT_RUNNING, ENGINE_NOT_AVAILABLE, ARTIFACT_UNFIT and AGENT_UNREACHABLE; CONFLICT for what cannot
- * come back on another server.
- */
+/** Rejects with NOT_FOUND, NOT_RUNNING, ENGINE_NOT_AVAILABLE, ARTIFACT_UNFIT and AGENT_UNREACHABLE. */
 export async function restorerOf(parts: SourceParts, of: RestoreOf): Promise<Restorer> {
   if (of.kind === 'app') return await restorerOfApp(parts, appOf(parts, of), of);
   const { artifact, isOwn, bytes, control } = of;

@@ -125,13 +125,16 @@ describe('a place on another server', () => {
     await once(server, 'listening');
     const { port } = server.address() as { port: number };
     const at = { workload: 'dpl_1-1', host: '127.0.0.1' };
-    const connection = await place.connect({ ...at, port }, never);
+    const late = new AbortController();
+    const connection = await place.connect({ ...at, port }, late.signal);
+    late.abort();
     connection.write('hello');
     assert.equal(String((await once(connection, 'data'))[0]), 'hello');
     connection.destroy();
     const path = join(appsRoot, 'db_1', 'run', 's');
     await assert.rejects(place.connect({ workload: 'db_1-1', path }, never), { code: 'ENOENT' });
     await assert.rejects(place.connect({ ...at, port: 1 }, never), { code: 'ECONNREFUSED' });
+    await assert.rejects(place.connect({ ...at, port }, late.signal), { name: 'AbortError' });
     const stale = place.connect({ ...at, workload: 'gone-1', port }, never);
     await assert.rejects(stale, { code: 'ECONNREFUSED' });
   });
