@@ -73,6 +73,12 @@ describe('Bench', () => {
     await assert.rejects(shrunk, /bytes on average, not 150/);
   });
 
+  it('goes on for longer where the first answer takes longer than the round', async () => {
+    const load = { ...request, connections: 1, seconds: 1 };
+    const { requestsPerS } = await httpLoad(bench, await start('wakes'), load);
+    assert.ok(requestsPerS > 0);
+  });
+
   it('fails at once where a server dies, and stays so', async () => {
     const dying = await start('dies');
     const other = await start('right');
