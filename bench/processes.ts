@@ -233,6 +233,22 @@ export function usageOf(pid: number): Usage {
   return { cpuUs: cpuUsOf(pid), rssBytes: bytesOf('VmRSS'), ownBytes: bytesOf('RssAnon') };
 }
 
+/** RSS of a process in bytes, ten times a second until the work is over. Rejects as the work does. */
+export async function rssWhile(pid: number, work: Promise<unknown>): Promise<number[]> {
+  const readings: number[] = [];
+  const state = { isOver: false };
+  const end = (): void => {
+    state.isOver = true;
+  };
+  work.then(end, end);
+  while (!state.isOver) {
+    readings.push(usageOf(pid).rssBytes);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  await work;
+  return readings;
+}
+
 /** As the kernel tells it of a whole process, threads that have ended too: in ticks of 10 ms. */
 function cpuUsOf(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');

@@ -4,9 +4,12 @@
  */
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
+import { usageOf } from '../processes.ts';
 
 export interface Tails {
   port: number;
+  /** The process whose CPU is counted. */
+  pid: number;
   path: string;
   headers: Record<string, string>;
   tails: number;
@@ -22,6 +25,8 @@ export interface TailCount {
   frames: number;
   bytes: number;
   seconds: number;
+  /** CPU of the server while they were counted, in microseconds. */
+  cpuUs: number;
 }
 
 const args = JSON.parse(process.argv[2] ?? '{}') as Tails;
@@ -48,15 +53,17 @@ for (let i = 0; i < args.stalled; i++) await open(true);
 await sleep(args.warmUpSeconds);
 counting = true;
 const startMs = performance.now();
+const startUs = usageOf(args.pid).cpuUs;
 await sleep(args.seconds);
 counting = false;
 const seconds = (performance.now() - startMs) / 1000;
+const cpuUs = usageOf(args.pid).cpuUs - startUs;
 const closed = sockets.filter((socket) => socket.destroyed).length;
 for (const socket of sockets) socket.destroy();
 if (closed > 0) throw new Error(`${closed} of ${sockets.length} streams were closed`);
 const unserved = args.silent ? 0 : args.tails - served.size;
 if (unserved > 0) throw new Error(`nothing came on ${unserved} of ${args.tails} streams`);
-console.log(JSON.stringify({ frames, bytes, seconds } satisfies TailCount));
+console.log(JSON.stringify({ frames, bytes, seconds, cpuUs } satisfies TailCount));
 
 async function open(stalled: boolean): Promise<void> {
   const socket = connect(args.port, '127.0.0.1');

@@ -4,8 +4,7 @@ import type { Bench, Scenario } from '../harness.ts';
 import type { TailCount, Tails } from '../load/tails.ts';
 import { type Goal, type Row, row } from '../model.ts';
 import { startPeer } from '../peers.ts';
-import { usageOf } from '../processes.ts';
-import { median } from '../stats.ts';
+import { rssWhile, usageOf } from '../processes.ts';
 
 /** Prints 10 lines of 80 bytes every 25 ms: each flush has something to send. */
 const chatty = `
@@ -114,68 +113,34 @@ function tailsOf(server: Gangway, appId: string, tails: number): Load {
 
 async function round(bench: Bench, server: Server, load: Load): Promise<Round> {
   const seconds = bench.pick(2, 1);
-  const args: Tails = { stalled: 0, warmUpSeconds: 1, seconds, silent: false, ...load };
-  // The CPU of opening the streams is left out: readings are taken while the tails are counted.
-  const counted = bench.load<TailCount>('bench/load/tails.ts', args);
-  const cpuUsPerS = await steadyCpu(server, counted);
-  const { frames, bytes, seconds: took } = await counted;
-  const framesPerS = frames / took;
+  const { pid } = server;
+  const args: Tails = { pid, stalled: 0, warmUpSeconds: 1, seconds, silent: false, ...load };
+  // The CPU of opening the streams is left out.
+  const counted = await bench.load<TailCount>('bench/load/tails.ts', args);
+  const { frames, bytes, cpuUs } = counted;
   return {
-    framesPerS,
-    framesPerCpuS: (framesPerS * 1e6) / cpuUsPerS,
+    framesPerS: frames / counted.seconds,
+    framesPerCpuS: (frames * 1e6) / cpuUs,
     bytesPerFrame: bytes / frames,
   };
-}
-
-function watch(work: Promise<unknown>): { over: boolean } {
-  const state = { over: false };
-  const end = (): void => {
-    state.over = true;
-  };
-  work.then(end, end);
-  return state;
-}
-
-/** Median CPU microseconds a second over the last readings before the load ended. */
-async function steadyCpu(server: Server, ended: Promise<unknown>): Promise<number> {
-  const readings: number[] = [];
-  const state = watch(ended);
-  let last = { atMs: performance.now(), cpuUs: usageOf(server.pid).cpuUs };
-  while (!state.over) {
-    await new Promise((resolve) => setTimeout(resolve, 250));
-    const now = { atMs: performance.now(), cpuUs: usageOf(server.pid).cpuUs };
-    readings.push(((now.cpuUs - last.cpuUs) / (now.atMs - last.atMs)) * 1000);
-    last = now;
-  }
-  return median(readings.slice(-Math.max(2, Math.floor(readings.length / 2)), -1));
-}
-
-async function peakRss(server: Server, load: Promise<unknown>): Promise<number> {
-  const state = watch(load);
-  let peak = 0;
-  while (!state.over) {
-    peak = Math.max(peak, usageOf(server.pid).rssBytes);
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
-  await load;
-  return peak;
 }
 
 async function stalledMemory(bench: Bench, ours: Gangway, appId: string): Promise<Row> {
   const before = usageOf(ours.pid).rssBytes;
   const load: Tails = {
     ...tailsOf(ours, appId, 10),
+    pid: ours.pid,
     stalled: 200,
     warmUpSeconds: 1,
     seconds: bench.pick(8, 2),
     silent: false,
   };
-  const peak = await peakRss(ours, bench.load('bench/load/tails.ts', load));
+  const readings = await rssWhile(ours.pid, bench.load('bench/load/tails.ts', load));
   return row({
     what: '200 tails that read nothing',
     unit: 'MiB',
     better: 'lower',
-    rounds: { ours: [Math.max(0, peak - before) / 2 ** 20] },
+    rounds: { ours: [Math.max(0, ...readings.map((bytes) => bytes - before)) / 2 ** 20] },
     goals: [{ value: 20 }],
     note: 'what RSS grows by at most',
   });

@@ -1,9 +1,9 @@
 import { createUploadApp } from '../deploy.ts';
 import type { Bench, Gangway, Scenario } from '../harness.ts';
-import type { TailCount, Tails } from '../load/tails.ts';
+import type { Tails } from '../load/tails.ts';
 import { logPath } from '../load/tails-of.ts';
 import { row } from '../model.ts';
-import { usageOf } from '../processes.ts';
+import { rssWhile } from '../processes.ts';
 import { median } from '../stats.ts';
 
 export const scenario: Scenario = {
@@ -41,6 +41,7 @@ async function hold(bench: Bench, ours: Gangway, appId: string, tails: number): 
   const seconds = bench.pick(2, 1);
   const load: Tails = {
     port: ours.port,
+    pid: ours.pid,
     path: logPath(appId),
     headers: { Cookie: ours.cookie },
     tails,
@@ -49,18 +50,7 @@ async function hold(bench: Bench, ours: Gangway, appId: string, tails: number): 
     warmUpSeconds: 0,
     seconds,
   };
-  const readings: number[] = [];
-  const held = bench.load<TailCount>('bench/load/tails.ts', load);
-  const state = { over: false };
-  const end = (): void => {
-    state.over = true;
-  };
-  held.then(end, end);
-  while (!state.over) {
-    readings.push(usageOf(ours.pid).rssBytes);
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
-  await held;
+  const readings = await rssWhile(ours.pid, bench.load('bench/load/tails.ts', load));
   // The streams are open for the last seconds of it.
   return median(readings.slice(-Math.floor(seconds * 8)));
 }

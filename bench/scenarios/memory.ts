@@ -114,6 +114,7 @@ const { once } = require('node:events');
 async function flood(bench: Bench, { gangway, appId }: Instance): Promise<void> {
   const tails: Tails = {
     port: gangway.port,
+    pid: gangway.pid,
     path: logPath(appId),
     headers: { Cookie: gangway.cookie },
     tails: 20,

@@ -30,6 +30,7 @@ import { InFlight } from './http/in-flight.ts';
 import { singleSample, type MetricFamily } from './metrics-text.ts';
 import { Metrics } from './metrics.ts';
 import { CorkedWrites } from './http/open-stream.ts';
+import { HeldBytes } from './http/held-bytes.ts';
 import { RequestBody } from './http/request-body.ts';
 import { type Change, WebSockets } from './http/web-sockets.ts';
 import { RouteTable } from './routes.ts';
@@ -71,6 +72,8 @@ export interface GatewayOptions {
   setVariable?: (name: string, value: string) => void;
   /** Where the edge brings visitors; absent or null: it brings none. */
   edgeSocket?: SocketPlace | null;
+  /** Where what came of bodies is held before anybody takes it; absent: in memory. */
+  heldDir?: string;
   /** Set when gateways of other threads listen on the same port, which then is not 0. */
   shared?: SharedPort | null;
   /** Makes limits that hold over all threads. Default: limits of this thread. */
@@ -96,6 +99,7 @@ export class Gateway {
   readonly #webSockets: WebSockets;
   readonly #heads = new HeadReader();
   readonly #plain = new PlainHeads();
+  readonly #held: HeldBytes;
   readonly #idPrefix = randomBytes(6).toString('hex');
   #phase: Phase = 'new';
   readonly #listeners: Listeners;
@@ -107,6 +111,7 @@ export class Gateway {
   constructor(options: GatewayOptions) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
+    this.#held = new HeldBytes(options.heldDir ?? null);
     this.metrics = options.metrics ?? new Metrics();
     this.limits = { ...defaultLimits, ...options.limits };
     const { logger, accessLines: lines } = options;
@@ -171,6 +176,7 @@ export class Gateway {
     this.#phase = 'closed';
     this.#listeners.close();
     this.#inFlight.stop();
+    this.#held.close();
     this.#log.flush();
   }
 
@@ -297,7 +303,7 @@ export class Gateway {
   #bodyOf(response: HttpResponse, head: CopiedHead): RequestBody | undefined {
     if (head.framing.kind === 'none') return undefined;
     const framing = head.framing.kind === 'refused' ? ({ kind: 'chunked' } as const) : head.framing;
-    return new RequestBody(response, framing, this.limits, this.#host.now);
+    return new RequestBody(response, framing, this.limits, this.#host.now, this.#held);
   }
 
   #track(exchange: HttpExchange, response: HttpResponse): void {

@@ -54,6 +54,7 @@ import type { Config } from '../config.ts';
 import type { Core } from './core.ts';
 import { agentScripts } from './agent-scripts.ts';
 import { Dashboard } from './dashboard.ts';
+import { dataFolders } from './data-folders.ts';
 import { proveKey } from '../backups/restores/recovery-key.ts';
 import type { ReadCounter } from '../mcp/reads.ts';
 import { panelSocketOf, preparePanelDir } from '../protocol/panel-sockets.ts';
@@ -186,6 +187,7 @@ export class Front {
       metrics,
       logConstant: config.logLevel === 'debug',
       setVariable,
+      heldDir: dataFolders(config.dataDir).arrivingUploads,
       edgeSocket: config.edgePanel === 'on' ? edgeSocketOf(config, shared?.thread ?? 0) : null,
       shared: shared?.port ?? null,
       newLimit: core.newLimit,

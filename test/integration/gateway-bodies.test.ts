@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict';
+import { rmSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
 import type { BodyFlow, Exchange, Route } from '../../src/gateway/transport.ts';
 import { healthRoute } from '../../src/gateway/transports/health.ts';
 import type { ServiceError } from '../../src/lib/errors.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
+import { heldFiles } from '../support/held-files.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { RawClient } from '../support/raw-http.ts';
+import { tempDir } from '../support/runner.ts';
 
 const limitBytes = 1024 * 1024;
 const limits = { idleMs: 60_000, windowMs: 80_000, minBytesPerS: 1000, lingerMs: 60_000 };
@@ -274,5 +277,42 @@ describe('the gateway and request bodies', () => {
     client.write('hello');
     assert.equal((await client.answer()).body, '{"bytes":5}');
     client.destroy();
+  });
+
+  it('holds what comes before anybody reads in a file, and closes that in the end', async (t) => {
+    const dir = tempDir();
+    t.after(() => rmSync(dir, { recursive: true }));
+    const asked: (() => void)[] = [];
+    const gated: Route = {
+      method: 'POST',
+      path: '/gated',
+      async handle(exchange) {
+        await new Promise<void>((resolve) => {
+          asked.push(resolve);
+          changed();
+        });
+        const body = await exchange.body(64 * 2 ** 20);
+        exchange.json(200, { length: body.length, last: body.at(-1) });
+      },
+    };
+    const holding = await startGateway([gated], { heldDir: dir });
+    t.after(() => holding.close());
+    const client = new RawClient(holding.port);
+    t.after(() => client.destroy());
+    const body = Buffer.alloc(32 * 2 ** 20, 3);
+    const heldBytes = (): number => heldFiles(process.pid, dir)[0] ?? 0;
+    // The kernel takes the more of a connection before it is read, the faster it was read before.
+    for (let seen = 0; seen === 0;) {
+      client.write(`POST /gated HTTP/1.1\r\n${host}Content-Length: ${body.length}\r\n\r\n`);
+      client.write(body);
+      const read = await until(() => asked.shift());
+      await new Promise(setImmediate);
+      seen = heldBytes();
+      read();
+      assert.deepEqual(JSON.parse((await client.answer()).body), { length: body.length, last: 3 });
+    }
+    assert.deepEqual(heldFiles(process.pid, dir), [0]);
+    await holding.close();
+    assert.deepEqual(heldFiles(process.pid, dir), []);
   });
 });

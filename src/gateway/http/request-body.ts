@@ -1,7 +1,7 @@
 /**
  * Owns the body of one request on its way from the socket to its reader.
  *
- * 1. What arrives before there is a reader is held, and the socket is paused. It is also paused while the
+ * 1. What arrives before there is a reader is held (`held-bytes.ts`), and the socket is paused. It is also paused while the
  *    reader wants no more. A pause takes effect at the end of the turn: what the library reads until
  *    then goes to the reader all the same.
  * 2. The reader's limit counts the bytes that arrive; a declared length is checked before the first byte.
@@ -9,9 +9,10 @@
  *    the reader wants no more does not count.
  * 4. After `fail` or `end` the reader hears nothing more; what still arrives is dropped.
  */
-import { ServiceError } from '../../lib/errors.ts';
+import { asServiceError, ServiceError } from '../../lib/errors.ts';
 import type { BodyFlow, BodySink } from '../transport.ts';
 import type { Framing } from './framing.ts';
+import type { Held, HeldBytes } from './held-bytes.ts';
 
 /** What the body needs of the socket. */
 export interface BodySource {
@@ -51,23 +52,31 @@ export class RequestBody {
   readonly #framing: Framing;
   readonly #limits: BodyLimits;
   #reader: Reader = none;
-  #held: ArrayBuffer[] = [];
+  #held: Held[] = [];
   #receivedBytes = 0;
   #arrived = false;
   #ended = false;
   #refusal: ServiceError | null = null;
   #paused = false;
   readonly #now: () => number;
+  readonly #copies: HeldBytes;
   // Set when a reader begins: before that the client is not at fault.
   #lastByteMs = 0;
   #windowStartMs = 0;
   #windowBytes = 0;
 
-  constructor(source: BodySource, framing: Framing, limits: BodyLimits, now: () => number) {
+  constructor(
+    source: BodySource,
+    framing: Framing,
+    limits: BodyLimits,
+    now: () => number,
+    held: HeldBytes,
+  ) {
     this.#source = source;
     this.#framing = framing;
     this.#limits = limits;
     this.#now = now;
+    this.#copies = held;
     this.#arrived = framing.kind === 'none' || framing.kind === 'refused';
     this.#ended = this.#arrived;
   }
@@ -137,7 +146,7 @@ export class RequestBody {
 
   /** Holds a copy: the library reuses the bytes when its callback returns. */
   #deliver(chunk: ArrayBuffer, reader: Reader): void {
-    if (reader.kind !== 'sink' || this.#held.length > 0) this.#held.push(chunk.slice(0));
+    if (reader.kind !== 'sink' || this.#held.length > 0) this.#held.push(this.#copies.hold(chunk));
     else if (!reader.sink.chunk(chunk)) reader.stopped = true;
   }
 
@@ -161,7 +170,7 @@ export class RequestBody {
   fail(reason: ServiceError | 'aborted'): void {
     const reader = this.#reader;
     this.#reader = done;
-    if (this.#held.length > 0) this.#held = [];
+    this.#forget();
     if (reason === 'aborted') this.#arrived = true;
     else this.#setPaused(false);
     if (reader.kind === 'sink') reader.sink.fail(reason);
@@ -170,8 +179,14 @@ export class RequestBody {
   /** Lets what is left flow by and be dropped. */
   drop(): void {
     this.#reader = done;
-    if (this.#held.length > 0) this.#held = [];
+    this.#forget();
     this.#setPaused(false);
+  }
+
+  #forget(): void {
+    if (this.#held.length === 0) return;
+    for (const one of this.#held) this.#copies.drop(one);
+    this.#held = [];
   }
 
   /** Judges the client's pace; called every few seconds, also to renew the library's timer. */
@@ -212,11 +227,9 @@ export class RequestBody {
   #pump(): void {
     const reader = this.#reader;
     if (reader.kind === 'sink') {
-      for (const chunk of this.#held.splice(0)) {
-        if (this.#isCurrent(reader) && !reader.sink.chunk(chunk)) reader.stopped = true;
-      }
+      this.#hand(reader);
       if (!this.#isCurrent(reader)) return;
-      if (this.#ended && !reader.stopped) {
+      if (this.#ended && !reader.stopped && this.#held.length === 0) {
         this.#reader = done;
         reader.sink.end();
         return;
@@ -224,6 +237,19 @@ export class RequestBody {
       this.#setPaused(reader.stopped);
     } else if (reader.kind === 'none') {
       this.#setPaused(true);
+    }
+  }
+
+  /** What is held, as far as the reader wants it. The reader may end the reading meanwhile. */
+  #hand(reader: Reader & { kind: 'sink' }): void {
+    while (!reader.stopped && this.#isCurrent(reader)) {
+      const held = this.#held.shift();
+      if (held === undefined) return;
+      try {
+        reader.stopped = !this.#copies.take(held, (chunk) => reader.sink.chunk(chunk));
+      } catch (error) {
+        this.fail(asServiceError(error));
+      }
     }
   }
 

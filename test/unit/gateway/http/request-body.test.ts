@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict';
+import { rmSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import type { BodySink } from '../../../../src/gateway/transport.ts';
 import type { Framing } from '../../../../src/gateway/http/framing.ts';
+import { fullReadBytes, HeldBytes } from '../../../../src/gateway/http/held-bytes.ts';
 import { RequestBody } from '../../../../src/gateway/http/request-body.ts';
 import type { ServiceError } from '../../../../src/lib/errors.ts';
+import { heldFiles } from '../../../support/held-files.ts';
+import { tempDir } from '../../../support/runner.ts';
 import { ManualClock, settle } from '../../../support/manual-clock.ts';
 
 class Source {
@@ -47,10 +51,10 @@ class Sink implements BodySink {
 
 const limits = { idleMs: 60_000, minBytesPerS: 1024, windowMs: 60_000 };
 
-function start(framing: Framing = { kind: 'length', bytes: 6 }) {
+function start(framing: Framing = { kind: 'length', bytes: 6 }, held = new HeldBytes(null)) {
   const clock = new ManualClock();
   const source = new Source();
-  const body = new RequestBody(source, framing, limits, () => clock.now());
+  const body = new RequestBody(source, framing, limits, () => clock.now(), held);
   return { clock, source, body, sink: new Sink() };
 }
 
@@ -143,6 +147,44 @@ describe('RequestBody', () => {
       }
       assert.equal(sink.failed !== undefined, fails, String(bytesPerTick));
     }
+  });
+
+  it('hands over no more of what it holds than the reader wants, and drops the rest with it', async (t) => {
+    const dir = tempDir();
+    t.after(() => rmSync(dir, { recursive: true }));
+    const held = new HeldBytes(dir);
+    t.after(() => held.close());
+    const full = 'x'.repeat(fullReadBytes);
+    const { body, sink, source } = start({ kind: 'length', bytes: 1e9 }, held);
+    for (let i = 0; i < 3; i++) lend(body, full, false);
+    assert.deepEqual(heldFiles(process.pid, dir), [3 * fullReadBytes]);
+    sink.takes = false;
+    const flow = body.read(1e9, sink);
+    await settle();
+    assert.equal(sink.text.length, fullReadBytes);
+    flow.resume();
+    assert.equal(sink.text.length, 2 * fullReadBytes);
+    assert.equal(source.paused, true);
+    lend(body, 'behind', false);
+    flow.resume();
+    flow.resume();
+    assert.equal(sink.text, `${full.repeat(3)}behind`);
+    for (let i = 0; i < 3; i++) lend(body, full, false);
+    body.fail('aborted');
+    assert.deepEqual(heldFiles(process.pid, dir), [0]);
+  });
+
+  it('fails when what it held cannot be read back', async (t) => {
+    const dir = tempDir();
+    t.after(() => rmSync(dir, { recursive: true }));
+    const held = new HeldBytes(dir);
+    const { body, sink } = start({ kind: 'length', bytes: 1e9 }, held);
+    lend(body, 'x'.repeat(fullReadBytes), false);
+    held.close();
+    body.read(1e9, sink);
+    await settle();
+    assert.equal((sink.failed as unknown as ServiceError).code, 'INTERNAL');
+    assert.equal(sink.text, '');
   });
 
   it('fails once, and drops what comes after', async () => {
