@@ -22,8 +22,8 @@ export interface Place {
   /** The same while this process is connected to it. */
   machine: () => Promise<Machine>;
   /**
-   * Rejects with the error of the system, and with the reason of `signal`, which ends no connection that is there. `lane`: of the link, where there is one;
-   * default `control`.
+   * Rejects with the error of the system, and with the reason of `signal`, which ends no connection that is there.
+   * `lane`: of the link, where there is one; default `control`.
    */
   connect: (to: WorkloadAddress, signal: AbortSignal, lane?: Lane) => Promise<Duplex>;
 }

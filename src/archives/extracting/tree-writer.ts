@@ -16,9 +16,9 @@ import {
   openSync,
   symlinkSync,
   unlinkSync,
-  writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { writeAllSync } from '../../lib/write-all.ts';
 import type { ArchiveEntry, ArchiveVisitor } from '../formats/entry.ts';
 import { parentOf } from '../formats/names.ts';
 
@@ -71,9 +71,7 @@ export class TreeWriter implements ArchiveVisitor {
   data(bytes: Uint8Array): void {
     this.#check();
     if (this.#file === null) return;
-    for (let done = 0; done < bytes.length;) {
-      done += writeSync(this.#file, bytes, done, bytes.length - done);
-    }
+    writeAllSync(this.#file, bytes, null);
     this.#bytes += bytes.length;
   }
 

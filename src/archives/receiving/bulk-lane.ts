@@ -10,11 +10,12 @@
  * 3. Each transfer ends once: received, failed or aborted. Only a received file is left behind.
  * 4. When the bulk thread dies, its transfers fail with OVERLOADED, and this thread removes their files.
  */
-import { closeSync, openSync, writeSync } from 'node:fs';
+import { closeSync, openSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { MessagePort } from 'node:worker_threads';
 import { ServiceError } from '../../lib/errors.ts';
+import { writeAllSync } from '../../lib/write-all.ts';
 import type { ReceivedFormat } from '../formats/format.ts';
 import type { ArchiveLimits } from '../formats/limits.ts';
 import { asFailure, fromFailure } from '../../workers/task-failure.ts';
@@ -206,10 +207,7 @@ export class BulkLane {
   /** Within a turn of the loop the socket library reads on while there is more, even when paused. */
   #spill(transfer: Transfer, bytes: Uint8Array): void {
     try {
-      for (let done = 0; done < bytes.length;) {
-        const at = transfer.sizeBytes + done;
-        done += writeSync(transfer.fd, bytes, done, bytes.length - done, at);
-      }
+      writeAllSync(transfer.fd, bytes, transfer.sizeBytes);
     } catch (error) {
       transfer.phase = { kind: 'failing', error: fromFailure(asFailure(error)) };
       this.#post({ type: 'abort', transfer: transfer.id });

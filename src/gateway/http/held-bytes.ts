@@ -7,16 +7,9 @@
  * 2. The file has no name, and no length while nothing is held. Where it cannot be written, memory holds the bytes.
  */
 import { randomUUID } from 'node:crypto';
-import {
-  closeSync,
-  ftruncateSync,
-  mkdirSync,
-  openSync,
-  readSync,
-  unlinkSync,
-  writeSync,
-} from 'node:fs';
+import { closeSync, ftruncateSync, mkdirSync, openSync, readSync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';
+import { writeAllSync } from '../../lib/write-all.ts';
 
 /** What the library reads at most at once. */
 export const fullReadBytes = 512 * 1024;
@@ -43,11 +36,7 @@ export class HeldBytes {
     const place = this.#free.pop() ?? this.#places++;
     try {
       this.#fd ??= openUnnamed(this.#dir);
-      const bytes = new Uint8Array(lent);
-      for (let done = 0; done < fullReadBytes;) {
-        const at = place * fullReadBytes + done;
-        done += writeSync(this.#fd, bytes, done, fullReadBytes - done, at);
-      }
+      writeAllSync(this.#fd, new Uint8Array(lent), place * fullReadBytes);
       return place;
     } catch {
       this.drop(place);

@@ -10,6 +10,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 
+import { writeAllSync } from '../../lib/write-all.ts';
 import { scanRecords } from '../../protocol/log-records.ts';
 
 export interface SpoolOptions {
@@ -78,11 +79,8 @@ export class Spool {
     if (count === 0) return;
     if (this.#last.bytes >= this.#options.fileBytes) this.#rotate();
     const last = this.#last;
-    let written = 0;
     try {
-      while (written < records.length) {
-        written += fs.writeSync(this.#fd, records, written, records.length - written);
-      }
+      writeAllSync(this.#fd, records, null);
     } catch (error) {
       // Half a record must not stand before the next one.
       fs.ftruncateSync(this.#fd, last.bytes);
