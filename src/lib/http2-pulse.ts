@@ -3,7 +3,9 @@
  *
  * 1. Every byte of it is a sign of life: an answer may wait behind much else on a slow line.
  * 2. A side that sends nothing for `silenceMs` is gone; so is one that sends, but does not answer for `answerMs`.
- * 3. A stall of this process is not taken for silence: time is counted in beats, each of which has the chance to
+ * 3. Who expects a sign of it hears of silence while the connection lasts, and when it ends of silence. One that ends of
+ *    anything else may be followed by another.
+ * 4. A stall of this process is not taken for silence: time is counted in beats, each of which has the chance to
  *    take what has come.
  */
 import type { Http2Session } from 'node:http2';
@@ -11,7 +13,7 @@ import type { Http2Session } from 'node:http2';
 import { type Clock, every, whenLate } from './clock.ts';
 
 export interface PulseOptions {
-  session: Http2Session;
+  session: Pick<Http2Session, 'ping' | 'closed' | 'destroyed'>;
   /** How many bytes have come so far. */
   received: () => number;
   clock: Clock;
@@ -21,6 +23,11 @@ export interface PulseOptions {
   onAnswer?: (ms: number) => void;
   silenceMs?: number;
   answerMs?: number;
+}
+
+interface Expectation {
+  forget: () => void;
+  fail: () => void;
 }
 
 /** Of `silenceMs`, and of the time of an expectation. */
@@ -40,6 +47,7 @@ export class Pulse {
   /** Since the question that is not answered was sent; null: none is under way. */
   #unansweredBeats: number | null = null;
   #isClosed = false;
+  readonly #expecting = new Set<Expectation>();
 
   constructor(options: PulseOptions) {
     this.#options = options;
@@ -60,18 +68,26 @@ export class Pulse {
     this.#ask();
     let left = beats;
     const cancel = every(clock, withinMs / beats, () => {
-      if (received() !== before) cancel();
-      else if ((left -= 1) === 0) {
-        cancel();
-        onSilence();
-      }
+      if (received() !== before) forget();
+      else if ((left -= 1) === 0) expectation.fail();
     });
-    return cancel;
+    const forget = (): void => {
+      cancel();
+      this.#expecting.delete(expectation);
+    };
+    const fail = (): void => {
+      forget();
+      onSilence();
+    };
+    const expectation = { forget, fail };
+    this.#expecting.add(expectation);
+    return forget;
   }
 
   close(): void {
     this.#isClosed = true;
     this.#cancel();
+    for (const { forget } of this.#expecting) forget();
   }
 
   #measure(): void {
@@ -90,6 +106,7 @@ export class Pulse {
       this.#ask();
       return;
     }
+    for (const { fail } of this.#expecting) fail();
     this.close();
     this.#options.onGone();
   }

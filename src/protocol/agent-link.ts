@@ -43,7 +43,8 @@ export interface AgentLink {
   stream(name: string, head: unknown, lane: Lane, signal?: AbortSignal): Promise<Duplex>;
   /**
    * For what is asked over a stream: calls back once when the server gives no sign of life within two seconds from
-   * now. The returned function ends it.
+   * now. A link that is cut is no silence: what was asked may be answered when it is back. The returned function
+   * ends it.
    */
   unlessHeard(onSilence: () => void): () => void;
   /** Calls back with every event from now on; the returned function ends it. */

@@ -24,10 +24,11 @@ import {
 import { eventually } from '../../support/eventually.ts';
 import { remotePlace, type RemotePlace } from '../../support/remote-place.ts';
 import { noLog, runnerPid } from '../../support/runner.ts';
+import type { LineOptions } from '../../support/slow-line.ts';
 
 describe('the driver of another server', () => {
-  async function placeOf(t: TestContext): Promise<RemotePlace> {
-    const place = await remotePlace();
+  async function placeOf(t: TestContext, given?: LineOptions): Promise<RemotePlace> {
+    const place = await remotePlace(given);
     t.after(() => place.close());
     await place.driver.open();
     return place;
@@ -134,6 +135,19 @@ describe('the driver of another server', () => {
     await startAgent();
     await eventually('the terminal is lost', () => exit?.lost === true);
     await driver.remove('cut-1');
+  });
+
+  it('goes on with a command whose line is cut right behind it', async (t) => {
+    const { driver, line } = await placeOf(t, { delayMs: 100 });
+    await driver.start(specOf({ id: 'cut-2', command: sh('exec sleep 100000'), kind: 'service' }));
+    const before = line.carried.back;
+    const bounds = { env: {}, timeoutMs: 30_000, maxBytes: 100 };
+    const spec = { command: sh('sleep 3; echo done'), ...bounds };
+    const command = driver.exec('cut-2', spec, new AbortController().signal);
+    while (line.carried.back === before) await new Promise((resolve) => setImmediate(resolve));
+    line.cut();
+    assert.equal(Buffer.from((await command).output).toString(), 'done\n');
+    await driver.remove('cut-2');
   });
 
   it('opens while the agent is away, and connects by itself when it comes', async (t) => {
