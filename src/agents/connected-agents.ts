@@ -116,17 +116,25 @@ export class ConnectedAgents implements AgentLinks {
         onRefused(serverId, misfit);
         return;
       }
-      if (lane.lane === 'control') await this.#listenTo(guest, agent);
+      const isControl = lane.lane === 'control';
+      if (isControl) await this.#listenTo(guest);
       this.#link(serverId).attach({ lane, run: agent.run });
+      // Behind what it replaced, which is told to be lost.
+      if (isControl && !lane.lost.aborted) this.#tellOf(guest, agent);
     } catch (err) {
       logger.warn({ err, server: serverId }, 'agent_not_let_in');
       lane.close();
     }
   }
 
-  async #listenTo(guest: Guest, agent: HelloAnswer): Promise<void> {
-    const { serverId, lane, certificate } = guest;
-    const { asks, clock, logger, onConnected, onLost } = this.#options;
+  #tellOf({ serverId, lane }: Guest, agent: HelloAnswer): void {
+    const { onConnected, onLost } = this.#options;
+    onConnected(serverId, agent);
+    lane.lost.addEventListener('abort', () => onLost(serverId), { once: true });
+  }
+
+  async #listenTo({ serverId, lane, certificate }: Guest): Promise<void> {
+    const { asks, clock, logger } = this.#options;
     const link = this.#link(serverId);
     const stream = await lane.told();
     const tell = (name: string, message: unknown): void =>
@@ -137,9 +145,6 @@ export class ConnectedAgents implements AgentLinks {
         if (!lane.lost.aborted) logger.warn({ err, server: serverId }, 'agent_not_understood');
       })
       .finally(() => lane.close());
-    if (lane.lost.aborted) return;
-    onConnected(serverId, agent);
-    lane.lost.addEventListener('abort', () => onLost(serverId), { once: true });
   }
 
   #link(serverId: string): ServerLink {

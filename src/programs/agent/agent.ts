@@ -159,7 +159,7 @@ class RunningAgent {
             logger.info({ lane, control: identity.control.host, theirs }, 'agent_connected');
             this.#renewal.connected(nowMs);
           },
-          onGoodbye: (goodbye) => this.#hear(goodbye),
+          onGoodbye: (goodbye, certificate) => this.#hear(goodbye, certificate),
         }),
     );
   }
@@ -180,9 +180,10 @@ class RunningAgent {
     await this.#runner.close();
   }
 
-  #hear({ reason, sentence }: Goodbye): void {
+  #hear({ reason, sentence }: Goodbye, certificate: string): void {
     this.#options.logger.warn({ reason, detail: sentence }, 'agent_sent_away');
-    if (reason !== 'revoked') return;
+    // A connection outlives the renewal of its certificate: the next one is made with what is good now.
+    if (reason !== 'revoked' || certificate !== this.#identity.certificate) return;
     const detail = `${sentence} What runs here goes on. ${anotherToken}`;
     this.#over.reject(new AgentEnd(detail, true));
   }

@@ -208,4 +208,21 @@ describe('an agent that is killed', () => {
     await connected(port);
     assert.deepEqual([serial(), renewals.length], [renewals[0], 1]);
   });
+
+  it('or not, but whose first certificate ends, goes on with what it was renewed to', async (t) => {
+    const { port, agent, serial, first } = await renewing(t, (_one, certificate) =>
+      Promise.resolve({ certificate }),
+    );
+    await eventually('it is renewed', () => serial() !== first);
+    await connected(port);
+    // Both of its connections were made with the first one.
+    port.revoked.add(first);
+    port.agents.review();
+    const isBack = (): boolean =>
+      port.heard.filter((one) => one.startsWith('connected')).length === 2;
+    await eventually('it is back', isBack);
+    port.revoked.add(serial());
+    port.agents.review();
+    assert.equal((await agent.ended()).code, 3);
+  });
 });

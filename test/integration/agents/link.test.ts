@@ -265,6 +265,21 @@ describe('a link that is lost', () => {
     assert.deepEqual(seen, ['disconnected', 'connected']);
   });
 
+  it('is told to be connected when another connection has taken the place of one that was half open', async (t) => {
+    const port = await agentPort();
+    t.after(() => port.close());
+    const certificate = port.issue('srv_a');
+    const long = { pauseMinMs: 60_000, pauseMaxMs: 60_000 };
+    for (const run of ['first', 'second']) {
+      const agent = testAgent(port, certificate, undefined, { run, ...long });
+      t.after(() => agent.close());
+      await eventually(`${run} is connected`, () => port.heard.at(-1) === 'connected srv_a 0.1.0');
+      if (run === 'first') port.heard.push('then');
+    }
+    assert.equal(port.agents.of('srv_a').isConnected, true);
+    assert.deepEqual(port.heard.slice(2), ['lost srv_a', 'connected srv_a 0.1.0']);
+  });
+
   it('fails at once while it is away', async (t) => {
     const { link, agent } = await linked(t, {});
     await agent.close();

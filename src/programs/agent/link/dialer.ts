@@ -22,7 +22,8 @@ export interface DialerOptions extends Omit<ServedLaneOptions, 'socket' | 'onGoo
   port: number;
   /** Asked before each try. */
   credentials: () => Credentials;
-  onGoodbye: (goodbye: Goodbye) => void;
+  /** `certificate`: what it was dialed with. */
+  onGoodbye: (goodbye: Goodbye, certificate: string) => void;
   pauseMinMs?: number;
   pauseMaxMs?: number;
   /** 0 to 1. */
@@ -48,11 +49,6 @@ export class Dialer {
 
   start(): void {
     this.#running ??= this.#run();
-  }
-
-  /** Makes the connection anew, such as with another certificate. */
-  redial(): void {
-    this.#lane?.close();
   }
 
   async close(): Promise<void> {
@@ -84,14 +80,15 @@ export class Dialer {
   }
 
   async #once(): Promise<void> {
-    const { logger, lane } = this.#options;
-    const socket = await this.#dial();
+    const { logger, lane, credentials } = this.#options;
+    const given = credentials();
+    const socket = await this.#dial(given);
     const served = new ServedLane({
       ...this.#options,
       socket,
       onGoodbye: (goodbye) => {
         this.#wantsLongPause = goodbye.reason === 'version' || goodbye.reason === 'replaced';
-        this.#options.onGoodbye(goodbye);
+        this.#options.onGoodbye(goodbye, given.certificate);
       },
     });
     this.#lane = served;
@@ -101,9 +98,8 @@ export class Dialer {
     this.#lane = null;
   }
 
-  #dial(): Promise<tls.TLSSocket> {
-    const { lane, host, port, credentials, clock } = this.#options;
-    const { key, certificate, ca } = credentials();
+  #dial({ key, certificate, ca }: Credentials): Promise<tls.TLSSocket> {
+    const { lane, host, port, clock } = this.#options;
     return new Promise((resolve, reject) => {
       const socket = tls.connect({
         ...{ host, port, key, cert: certificate, ca },
