@@ -4,25 +4,44 @@
  * 1. Nothing is ever placed below a link or a file.
  * 2. A name belongs to one kind of entry.
  * 3. No symbolic link leads out of the archive, not even through other links. This is checked on the
- *    finished tree, the way the kernel would walk it.
+ *    finished tree, the way the kernel would walk it, with pauses for others.
  */
+import { setImmediate } from 'node:timers/promises';
+
 import type { Meter } from './limits.ts';
 import { checkLinkTarget, parentOf } from './names.ts';
 import { bomb, corrupt, quoted, unsafe } from './refusals.ts';
 
-type Node = 'file' | 'directory' | { target: string };
+interface Folder {
+  /** Null: it is the root. */
+  parent: Folder | null;
+  /** Folders above it. */
+  depth: number;
+  /** Folders and links in it: files lead nowhere. Null: there are none. */
+  below: Map<string, Folder | Link> | null;
+}
+
+interface Link {
+  target: string;
+}
+
+type Node = 'file' | Folder | Link;
 
 // The number of links that the kernel follows before it returns ELOOP.
 const hopsMax = 40;
-// Limits the work of rule 3: links through links through long paths multiply.
-const stepsMax = 20_000_000;
+// Parts of targets. Limits the work of rule 3: links through links through long paths multiply.
+const stepsMax = 5_000_000;
+/** Some milliseconds. */
+const stepsPerTurn = 20_000;
 
 export class EntryTree {
   readonly #meter: Meter;
+  readonly #root: Folder = { parent: null, depth: 0, below: null };
   readonly #nodes = new Map<string, Node>();
   readonly #links = new Set<string>();
   #lastFolder = '';
   #steps = 0;
+  #pauseAt = stepsPerTurn;
   #files = 0;
 
   constructor(meter: Meter) {
@@ -43,8 +62,8 @@ export class EntryTree {
     if (path === '') return;
     this.#claimFolder(parentOf(path));
     const known = this.#nodes.get(path);
-    if (known === undefined) this.#nodes.set(path, 'directory');
-    else if (known !== 'directory') throw this.#taken(path);
+    if (known === undefined) this.#makeFolder(path);
+    else if (!isFolder(known)) throw this.#taken(path);
   }
 
   /** Notes a file. Returns whether a file of this name existed before. */
@@ -57,14 +76,14 @@ export class EntryTree {
 
   addSymlink(path: string, target: string): void {
     const known = this.#claim(path);
-    if (known === 'file' || known === 'directory') throw this.#taken(path);
+    if (known === 'file' || (known !== undefined && isFolder(known))) throw this.#taken(path);
     this.#setLink(path, target);
   }
 
   /** The kind of a hard link's target; throws when there is no such file or link. */
-  hardlinkTarget(path: string, target: string): 'file' | { target: string } {
+  hardlinkTarget(path: string, target: string): 'file' | Link {
     const node = this.#nodes.get(target);
-    if (node === undefined || node === 'directory') {
+    if (node === undefined || isFolder(node)) {
       throw corrupt(`the hard link ${quoted(path)} names no earlier file`);
     }
     return node;
@@ -76,9 +95,9 @@ export class EntryTree {
   }
 
   /** Checks rule 3 for all entries. */
-  finish(): void {
+  async finish(): Promise<void> {
     for (const path of this.#links) {
-      if (!this.#staysIn(path, 0)) throw unsafe(path, 'is a link that leaves the archive');
+      if (!(await this.#staysIn(path, 0))) throw unsafe(path, 'is a link that leaves the archive');
     }
   }
 
@@ -86,16 +105,16 @@ export class EntryTree {
    * The one top-level folder that holds everything, when all links stay inside it too; else null. The
    * folder `__MACOSX`, which the Finder adds to its archives, does not count.
    */
-  soleFolder(): string | null {
+  async soleFolder(): Promise<string | null> {
     let sole: string | null = null;
     for (const [path, node] of this.#nodes) {
       if (path.includes('/') || path === '__MACOSX') continue;
-      if (sole !== null || node !== 'directory') return null;
+      if (sole !== null || !isFolder(node)) return null;
       sole = path;
     }
     if (sole === null) return null;
     for (const path of this.#links) {
-      if (path.startsWith(`${sole}/`) && !this.#staysIn(path, 1)) return null;
+      if (path.startsWith(`${sole}/`) && !(await this.#staysIn(path, 1))) return null;
     }
     return sole;
   }
@@ -111,7 +130,8 @@ export class EntryTree {
   #setLink(path: string, target: string): void {
     checkLinkTarget(path, target);
     this.#meter.name(target);
-    this.#nodes.set(path, { target });
+    const link = { target };
+    this.#place(path, link, this.#folderOf(path));
     this.#links.add(path);
   }
 
@@ -121,54 +141,80 @@ export class EntryTree {
     if (known === undefined) {
       this.#claimFolder(parentOf(folder));
       this.#meter.entry(folder);
-      this.#nodes.set(folder, 'directory');
+      this.#makeFolder(folder);
     } else if (known === 'file') {
       throw corrupt(`an entry lies below the file ${quoted(folder)}`);
-    } else if (known !== 'directory') {
+    } else if (!isFolder(known)) {
       throw unsafe(folder, 'is a link that another entry is placed behind');
     }
     this.#lastFolder = folder;
+  }
+
+  #makeFolder(path: string): void {
+    const parent = this.#folderOf(path);
+    this.#place(path, { parent, depth: parent.depth + 1, below: null }, parent);
+  }
+
+  #place(path: string, node: Folder | Link, parent: Folder): void {
+    parent.below ??= new Map();
+    parent.below.set(nameOf(path), node);
+    this.#nodes.set(path, node);
+  }
+
+  /** The one that holds this entry, which has been claimed. */
+  #folderOf(path: string): Folder {
+    const folder = parentOf(path);
+    return folder === '' ? this.#root : (this.#nodes.get(folder) as Folder);
   }
 
   #taken(path: string): Error {
     return corrupt(`the name ${quoted(path)} stands for two different things`);
   }
 
+  /** The first one last. */
+  async #partsOf({ target }: Link): Promise<string[]> {
+    const parts = target.split('/').reverse();
+    this.#steps += parts.length;
+    if (this.#steps > stepsMax) throw bomb('its links lead through too many others');
+    if (this.#steps >= this.#pauseAt) {
+      this.#pauseAt = this.#steps + stepsPerTurn;
+      await setImmediate();
+    }
+    return parts;
+  }
+
   /** Walks a link as the kernel would; false when a step goes above the first `floor` folders. */
-  #staysIn(link: string, floor: number): boolean {
-    const at = prefixesOf(parentOf(link));
+  async #staysIn(path: string, floor: number): Promise<boolean> {
     const todo: string[] = [];
-    let hops = 0;
-    let node: Node | undefined = this.#nodes.get(link);
-    for (;;) {
-      if (typeof node === 'object') {
+    let folder = this.#folderOf(path);
+    /** Folders below that which the archive does not have: nothing is in them. */
+    let missing = 0;
+    let next: Folder | Link | undefined = folder.below?.get(nameOf(path));
+    for (let hops = 0; ;) {
+      if (next !== undefined && 'target' in next) {
         if (++hops > hopsMax) return true;
-        todo.push(...node.target.split('/').reverse());
-      }
+        todo.push(...(await this.#partsOf(next)));
+      } else if (next !== undefined) folder = next;
       const part = todo.pop();
       if (part === undefined) return true;
-      if (++this.#steps > stepsMax) throw bomb('its links lead through too many others');
-      node = undefined;
+      next = undefined;
       if (part === '' || part === '.') continue;
       if (part === '..') {
-        if (at.length <= floor) return false;
-        at.pop();
+        if (folder.depth + missing <= floor) return false;
+        if (missing > 0) missing -= 1;
+        else folder = folder.parent ?? folder;
         continue;
       }
-      const parent = at.at(-1);
-      const path = parent === undefined ? part : `${parent}/${part}`;
-      node = this.#nodes.get(path);
-      if (typeof node !== 'object') at.push(path);
+      if (missing === 0) next = folder.below?.get(part);
+      if (next === undefined) missing += 1;
     }
   }
 }
 
-function prefixesOf(path: string): string[] {
-  const prefixes: string[] = [];
-  if (path === '') return prefixes;
-  for (let end = path.indexOf('/'); end >= 0; end = path.indexOf('/', end + 1)) {
-    prefixes.push(path.slice(0, end));
-  }
-  prefixes.push(path);
-  return prefixes;
+function isFolder(node: Node): node is Folder {
+  return typeof node === 'object' && 'below' in node;
+}
+
+function nameOf(path: string): string {
+  return path.slice(path.lastIndexOf('/') + 1);
 }

@@ -67,8 +67,8 @@ export async function inspectArchive(inspection: Inspection): Promise<Inspected>
     }
   }
   if (tree.files === 0 && !mayBeEmpty) throw empty();
-  tree.finish();
-  return { entries: meter.entries, soleFolder: tree.soleFolder() };
+  await tree.finish();
+  return { entries: meter.entries, soleFolder: await tree.soleFolder() };
 }
 
 const gzipMagic = [0x1f, 0x8b];

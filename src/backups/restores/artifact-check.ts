@@ -74,7 +74,7 @@ export async function checkArtifact(
     reading = readingOf(head, wanted);
     reading.push(head);
   }
-  return { ...reading.finish(), bytes: count };
+  return { ...(await reading.finish()), bytes: count };
 }
 
 function tooLarge(bytesMax: number): ServiceError {
@@ -85,14 +85,15 @@ function tooLarge(bytesMax: number): ServiceError {
 
 interface Reading {
   push: (chunk: Uint8Array) => void;
-  finish: () => Omit<CheckedArtifact, 'bytes'>;
+  finish: () => Promise<Omit<CheckedArtifact, 'bytes'>>;
 }
 
 function readingOf(head: Uint8Array, wanted: SourceKind): Reading {
   const kind = kindOf(head);
   if (kind === 'tar') return new TarReading(wanted);
   const fit = checkFits(kind, wanted);
-  return { push: () => undefined, finish: () => ({ kind: fit, sha256: null, appJson: null }) };
+  const whole = { kind: fit, sha256: null, appJson: null };
+  return { push: () => undefined, finish: () => Promise.resolve(whole) };
 }
 
 class TarReading implements Reading {
@@ -117,9 +118,9 @@ class TarReading implements Reading {
     this.#scanner.push(chunk);
   }
 
-  finish(): Omit<CheckedArtifact, 'bytes'> {
+  async finish(): Promise<Omit<CheckedArtifact, 'bytes'>> {
     this.#scanner.finish();
-    this.#tree.finish();
+    await this.#tree.finish();
     const kind = checkFits(kindOfTar(this.#root), this.#wanted);
     const isApp = kind.source === 'app' && this.#appJson !== null;
     const appJson = isApp ? readAppJson(Buffer.concat(this.#appJson ?? [])) : null;
