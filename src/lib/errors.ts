@@ -46,6 +46,7 @@ export const errorTable = {
   ENCRYPTION_REQUIRED: { status: 409, title: 'Conflict' },
   OBJECT_STORAGE: { status: 409, title: 'Conflict' },
   ARTIFACT_GONE: { status: 410, title: 'Gone' },
+  PRECONDITION_FAILED: { status: 412, title: 'Precondition Failed' },
   PAYLOAD_TOO_LARGE: { status: 413, title: 'Content Too Large' },
   UNSUPPORTED_MEDIA_TYPE: { status: 415, title: 'Unsupported Media Type' },
   UNSUPPORTED_ARCHIVE: { status: 415, title: 'Unsupported Media Type' },

@@ -30,10 +30,18 @@ export function rangeCounts(ifRange: string, etag: string): boolean {
   return ifRange === '' || ifRange === etag;
 }
 
+/** Whether `If-Match` lets the request go on: it is absent, or names these very bytes. */
+export function mayMatch(ifMatch: string, etag: string): boolean {
+  return ifMatch.trim() === '' || tagsOf(ifMatch).some((one) => one === '*' || one === etag);
+}
+
 /** Whether `If-None-Match` says that the client has these bytes. */
 export function hasMatch(ifNoneMatch: string, etag: string): boolean {
-  return ifNoneMatch
-    .split(',')
-    .map((one) => one.trim().replace(/^W\//, ''))
+  return tagsOf(ifNoneMatch)
+    .map((one) => one.replace(/^W\//, ''))
     .some((one) => one === '*' || one === etag);
+}
+
+function tagsOf(list: string): string[] {
+  return list.split(',').map((one) => one.trim());
 }

@@ -21,7 +21,7 @@ import type { BackupRunRecord, DestinationRecord } from '../../store/records/rec
 import { tables } from '../../store/records/tables.ts';
 import type { SecretBox } from '../../store/secrets.ts';
 import { PacedStream } from '../http/paced-stream.ts';
-import { hasMatch, rangeCounts, wantedBytes } from '../http/ranges.ts';
+import { hasMatch, mayMatch, rangeCounts, wantedBytes } from '../http/ranges.ts';
 import type { ResourceRights } from '../resources.ts';
 import type { Exchange, Headers, Route } from '../transport.ts';
 import { badInput, queryValue } from './query-values.ts';
@@ -88,11 +88,15 @@ async function download(
   const { sizeBytes, recoveryKey } = stored;
   const headers = headersOf(stored);
   const etag = headers['ETag'] ?? '';
+  if (!mayMatch(exchange.header('if-match'), etag)) {
+    throw new ServiceError('PRECONDITION_FAILED', 'The backup is not what If-Match names.');
+  }
   if (hasMatch(exchange.header('if-none-match'), etag)) {
     exchange.send(304, headers, '');
     return;
   }
-  const isRanged = recoveryKey === null && rangeCounts(exchange.header('if-range'), etag);
+  const isRanged =
+    !exchange.headOnly && recoveryKey === null && rangeCounts(exchange.header('if-range'), etag);
   const wanted = isRanged ? wantedBytes(exchange.header('range'), sizeBytes) : 'all';
   if (wanted === 'none') throw notSatisfiable(sizeBytes);
   const range = wanted === 'all' ? null : wanted;

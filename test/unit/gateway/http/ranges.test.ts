@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { hasMatch, rangeCounts, wantedBytes } from '../../../../src/gateway/http/ranges.ts';
+import {
+  hasMatch,
+  mayMatch,
+  rangeCounts,
+  wantedBytes,
+} from '../../../../src/gateway/http/ranges.ts';
 
 describe('wantedBytes()', () => {
   it('reads one range of bytes', () => {
@@ -32,6 +37,14 @@ describe('the conditions of a range', () => {
     assert.ok(!rangeCounts('"b"', '"a"'));
     assert.ok(!rangeCounts('W/"a"', '"a"'));
     assert.ok(!rangeCounts('Wed, 21 Oct 2026 07:28:00 GMT', '"a"'));
+  });
+
+  it('know the tags of If-Match, weak ones as none', () => {
+    assert.ok(mayMatch('', '"a"'));
+    assert.ok(mayMatch('*', '"a"'));
+    assert.ok(mayMatch('"b", "a"', '"a"'));
+    assert.ok(!mayMatch('"b"', '"a"'));
+    assert.ok(!mayMatch('W/"a"', '"a"'));
   });
 
   it('know the tags of If-None-Match', () => {
