@@ -108,9 +108,10 @@ export function valueIn(lines: string, name: string): string | undefined {
   return new RegExp(`^${name}:[\\t ]*(.*?)[\\t ]*\\r$`, 'im').exec(lines)?.[1];
 }
 
-/** The members of a list such as that of `Connection`, in lower case. */
+/** The members of a list such as that of `Connection`, in lower case; empty ones count for nothing (RFC 9110, 5.6.1.2). */
 export function membersOf(list: string): string[] {
-  return list.split(',').map((member) => member.trim().toLowerCase());
+  const members = list.split(',').map((member) => member.trim().toLowerCase());
+  return members.filter((member) => member !== '');
 }
 
 /** Without the white space around it, of which nothing else counts. */

@@ -79,6 +79,27 @@ describe('Edge with messages of all kinds', () => {
     assert.ok(seen.endsWith('\r\n\r\n3\r\nabc\r\n0\r\nX-Sum: 1\r\n\r\n'), seen);
   });
 
+  it('keeps lines apart where a list of Connection has empty members', async () => {
+    let [seen, list] = ['', ''];
+    await app((socket, text) => {
+      seen = text;
+      const lines = `Connection:${list}\r\nX-Own: 1\r\nX-Last: 2\r\n`;
+      const last = `HTTP/1.1 200 OK\r\nContent-Length: 2\r\n${lines}\r\nhi`;
+      socket.end(`HTTP/1.1 103 Early Hints\r\n${lines}\r\n${last}`);
+    });
+    for (list of ['', ' ,', ' close,', ' , x-own ,,']) {
+      const lines = `Host: a.localhost\r\nConnection:${list}\r\nX-Own: 1\r\nX-Last: 2\r\n`;
+      const { socket, told } = connect();
+      socket.write(`GET / HTTP/1.1\r\n${lines}\r\n`);
+      await eventually('an answer', () => told().endsWith('hi'));
+      const own = list.includes('x-own') ? '' : 'X-Own: 1\r\n';
+      assert.ok(seen.includes(`\r\n${own}X-Last: 2\r\nx-request-id: `), seen);
+      const [interim, head = ''] = told().split('\r\n\r\n');
+      assert.equal(interim, `HTTP/1.1 103 Early Hints\r\n${own}X-Last: 2`);
+      assert.ok(head.startsWith(`HTTP/1.1 200 OK\r\n${own}X-Last: 2\r\nx-request-id: `), head);
+    }
+  });
+
   it('has a visitor go on when the app says so, and when it says nothing', async () => {
     let says = true;
     await app((socket, text) => {
