@@ -57,6 +57,9 @@ export const malformed: Readonly<Record<string, readonly Buffer[]>> = {
       endHeaders,
     ),
   ],
+  'of CONNECT with a path': [headers(1, pseudo.with(0, [':method', 'CONNECT']))],
+  'with a :path that is none': [headers(1, pseudo.with(2, [':path', 'x']))],
+  'with an address for its :path': [headers(1, pseudo.with(2, [':path', `https://${host}/x`]))],
   'with a space in :method': [headers(1, pseudo.with(0, [':method', 'GET /b']))],
   'with a pseudo header in its trailers': [
     headers(1, post, endHeaders),

@@ -62,7 +62,7 @@ export class Forwarder implements ExchangeHost {
   begin(visit: Visit): void {
     const { host, target } = visit.head;
     const name = this.#nameOf(host);
-    // The absolute form names a second host; apps and edge could believe different ones.
+    // What is left of the absolute form names another host.
     if (name === undefined || !(target.startsWith('/') || target === '*')) {
       this.#answer(visit, noticeOf(400));
       return;

@@ -9,6 +9,7 @@ import { type Framing, framingOf } from './framing.ts';
 
 export interface RequestHead {
   readonly method: string;
+  /** In the origin form, or as sent where it can have none. */
   readonly target: string;
   /** It is HTTP/1.0: such a client knows no chunks and no interim answers. */
   readonly isOld: boolean;
@@ -71,12 +72,14 @@ const neverDropped = ['cookie'];
 const plainOptions: ReadonlySet<string> = new Set(['keep-alive', 'close', 'upgrade', 'te']);
 export const requestLine =
   /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+) ([\x21-\x7e\x80-\xff]+) HTTP\/1\.([01])\r\n/;
+const absoluteForm = /^https?:\/\/([^/?]+)(.*)$/i;
 
 /** `text`: from the request line to the empty line. Undefined: it is malformed, or two parsers could differ about it. */
 export function readRequestHead(text: string): RequestHead | undefined {
   const line = requestLine.exec(text);
   const read = line && reader.read(text, line[0].length);
-  if (!read) return undefined;
+  // CONNECT asks for a way elsewhere, whatever its target looks like.
+  if (!read || line[1] === 'CONNECT') return undefined;
   const isOld = line[3] === '0';
   let host: string | undefined;
   let length: string | undefined;
@@ -127,7 +130,7 @@ export function readRequestHead(text: string): RequestHead | undefined {
   const method = line[1] ?? '';
   return {
     method,
-    target: line[2] ?? '',
+    target: originForm(method, line[2] ?? '', host),
     isOld,
     host,
     fields: passedOn(read.passed, options),
@@ -146,6 +149,15 @@ export function readRequestHead(text: string): RequestHead | undefined {
 }
 
 const none: readonly string[] = [];
+
+/** Of the absolute form, too (RFC 9112, 3.2.2), but where that names another host: apps could believe either. */
+function originForm(method: string, target: string, host: string): string {
+  if (target.startsWith('/')) return target;
+  const [, authority, rest = ''] = absoluteForm.exec(target) ?? none;
+  if (authority?.toLowerCase() !== host.toLowerCase()) return target;
+  if (rest === '' && method === 'OPTIONS') return '*';
+  return rest.startsWith('/') ? rest : `/${rest}`;
+}
 
 function withForwarded(known: Forwarded | undefined, name: string, value: string): Forwarded {
   const forwarded = known ?? { for: '', proto: '', host: '' };

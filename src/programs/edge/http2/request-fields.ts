@@ -14,6 +14,8 @@ export interface Request {
 
 const colon = 58;
 const nameForm = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/;
+/** There is no other form of a target here. */
+const pathForm = /^(?:\/|\*$)/;
 /** What would begin a line of its own. */
 const lineEnd = /[\0\r\n]/;
 
@@ -62,7 +64,7 @@ export function readRequest(fields: readonly Field[], endsHere: boolean): Reques
         lines += lineOf(name, value);
     }
   }
-  if (!method || !path || !scheme) return undefined;
+  if (!method || !path || !scheme || !pathForm.test(path)) return undefined;
   host ??= authority;
   if (host === undefined || host !== (authority ?? host)) return undefined;
   if (cookie !== '') lines += `cookie: ${cookie}\r\n`;

@@ -259,11 +259,30 @@ describe('Edge', () => {
       'POST / HTTP/1.1\r\nHost: a.localhost\r\nContent-Length: 3\r\nTransfer-Encoding: chunked',
       'POST / HTTP/1.1\r\nHost: a.localhost\r\nTransfer-Encoding: x, chunked, x',
       'GET / HTTP/1.1\r\nHost: a.localhost/../b',
+      'GET http://me@a.localhost/ HTTP/1.1\r\nHost: a.localhost',
+      'GET ftp://a.localhost/ HTTP/1.1\r\nHost: a.localhost',
+      'CONNECT / HTTP/1.1\r\nHost: a.localhost',
+      'CONNECT a.localhost:80 HTTP/1.1\r\nHost: a.localhost:80',
+      'CONNECT http://a.localhost/ HTTP/1.1\r\nHost: a.localhost',
     ];
     for (const head of heads) {
       const answer = await place.raw(`${head}\r\nConnection: close\r\n\r\nabc`);
       assert.match(answer, /^HTTP\/1\.1 400 /, head);
     }
+  });
+
+  it('brings an app the path of a request in the absolute form, which names its host', async () => {
+    const { port: to } = await place.app((req, res) => {
+      res.end(`${req.headers.host ?? ''} ${req.url ?? ''}`);
+    });
+    place.routeTo(to);
+    const at = async (path: string, host: string, method = 'GET') =>
+      (await place.ask({ method, path, headers: { host } })).body;
+    assert.equal(await at('http://a.localhost/x?y=/z', 'a.localhost'), 'a.localhost /x?y=/z');
+    assert.equal(await at('HTTPS://A.localhost:80', 'a.LOCALHOST:80'), 'a.LOCALHOST:80 /');
+    assert.equal(await at('http://a.localhost?y', 'a.localhost'), 'a.localhost /?y');
+    assert.equal(await at('http://a.localhost//x', 'a.localhost'), 'a.localhost //x');
+    assert.equal(await at('http://a.localhost', 'a.localhost', 'OPTIONS'), 'a.localhost *');
   });
 
   it('answers clients of HTTP/1.0 and those that close', async () => {
