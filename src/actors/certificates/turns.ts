@@ -9,13 +9,19 @@ interface Turn {
   begin: () => void;
 }
 
+interface Pause {
+  /** By the word of the authority. */
+  isAsked: boolean;
+  cancel: () => void;
+}
+
 export class Turns {
   readonly #clock: Clock;
   readonly #atOnce: number;
   readonly #waiting = new Map<string, Turn>();
   readonly #underWay = new Set<string>();
-  /** `isAsked`: by the word of the authority. */
-  #pause: { isAsked: boolean; cancel: () => void } | null = null;
+  /** Those that are not over. They are no more than `atOnce`, since nobody begins meanwhile. */
+  readonly #pauses = new Set<Pause>();
 
   constructor(clock: Clock, atOnce: number) {
     this.#clock = clock;
@@ -35,32 +41,35 @@ export class Turns {
     this.#next();
   }
 
-  /** Nobody begins for so long. */
+  /** Nobody begins for so long, however long other pauses are. `isAsked`: by the word of the authority. */
   pause(forMs: number, isAsked: boolean): void {
-    this.#pause?.cancel();
-    const cancel = this.#clock.after(forMs, () => this.#goOn());
-    this.#pause = { isAsked, cancel };
+    const cancel = this.#clock.after(forMs, () => {
+      this.#pauses.delete(pause);
+      this.#next();
+    });
+    const pause: Pause = { isAsked, cancel };
+    this.#pauses.add(pause);
   }
 
-  /** Somebody asks for it: ends a pause that the authority did not ask for. */
+  /** Somebody asks for it: ends the pauses that the authority did not ask for. */
   hurry(): void {
-    if (this.#pause?.isAsked === false) this.#goOn();
+    for (const pause of this.#pauses) if (!pause.isAsked) this.#end(pause);
+    this.#next();
   }
 
   close(): void {
     this.#waiting.clear();
-    this.#pause?.cancel();
+    for (const pause of this.#pauses) this.#end(pause);
   }
 
-  #goOn(): void {
-    this.#pause?.cancel();
-    this.#pause = null;
-    this.#next();
+  #end(pause: Pause): void {
+    pause.cancel();
+    this.#pauses.delete(pause);
   }
 
   #next(): void {
     for (const { id, begin } of this.#waiting.values()) {
-      if (this.#pause !== null || this.#underWay.size >= this.#atOnce) return;
+      if (this.#pauses.size > 0 || this.#underWay.size >= this.#atOnce) return;
       this.#waiting.delete(id);
       this.#underWay.add(id);
       begin();
