@@ -7,7 +7,7 @@
  *    authority asks for is kept to.
  * 3. A domain gets its certificate, and loses the order, in one commit of the `domains` actor; those of the instance
  *    are no domain's, and committed here. A certificate that nobody has any more is revoked, as far as the authority can be
- *    reached, and removed.
+ *    reached, and removed; an order that is for nobody any more is dropped.
  * 4. A clock that is set does no harm: no time is waited for blindly, and a renewal is never followed by another at once.
  */
 import { DnsCommandFailed } from '../../acme/dns-command.ts';
@@ -132,6 +132,9 @@ class Certificates {
     for await (const { id, managed } of this.#walk(reader.scan(tables.certificates))) {
       if (managed && !this.#isHad(id)) this.#take(id, (signal) => this.#revoke(id, signal));
     }
+    for await (const { id } of this.#walk(reader.scan(tables.certificateOrders))) {
+      if (!this.#hasHolder(id)) await this.#context.commit([remove(tables.certificateOrders, id)]);
+    }
     this.#sweepIn(Math.max(nextMs, sweepMinMs));
     return null;
   }
@@ -140,6 +143,10 @@ class Certificates {
   *#holders(): Iterable<string> {
     yield* this.#ownHosts().keys();
     for (const { id } of this.#parts.reader.scan(tables.domains)) yield id;
+  }
+
+  #hasHolder(id: string): boolean {
+    return this.#ownHosts().has(id) || this.#parts.reader.get(tables.domains, id) !== undefined;
   }
 
   async *#walk<R>(records: Iterable<R>): AsyncIterable<R> {

@@ -153,6 +153,18 @@ describe('The certificates actor at Pebble', { skip: needs('pebble', 'openssl', 
     assert.equal(await pebble.statusOf(serialNumber), 'Revoked');
   });
 
+  it('drops the order of a domain that is gone, and no other', async () => {
+    const world = worldAt();
+    const [gone, kept] = [world.add('gone.blocked.example'), world.add('kept.blocked.example')];
+    const orderOf = (id: string) => world.store.get(tables.certificateOrders, id);
+    world.start();
+    await eventually('both to wait', () => [gone, kept].every((id) => orderOf(id)?.failures === 1));
+    world.store.write([remove(tables.domains, gone)]);
+    world.sweep();
+    await eventually('no order', () => orderOf(gone) === undefined);
+    assert.equal(orderOf(kept)?.failures, 1);
+  });
+
   it('proves a wildcard by the program that sets records, and takes them back', async () => {
     const world = worldAt(pebble, { dnsCommand });
     const id = world.add('*.wild.example');
