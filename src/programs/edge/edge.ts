@@ -20,7 +20,7 @@ import { Forwarder } from './forwarder.ts';
 import { type Accepted, readingIntoMemory } from './http1/read-buffers.ts';
 import { VisitorConnection, type VisitorHost } from './http1/visitor-connection.ts';
 import { Http2Sessions } from './http2/sessions.ts';
-import { crowdedAnswer } from './pages.ts';
+import { crowdedText } from './pages.ts';
 import { Routes } from './routes.ts';
 import { TlsFront } from './tls/tls-front.ts';
 import { Traffic } from './traffic.ts';
@@ -188,7 +188,7 @@ export class Edge implements VisitorHost {
       this.#serve(socket, { address: addressOf(socket), proto: 'http' }, accepted),
     );
     if (isAdmitted) return;
-    socket.end(crowdedAnswer);
+    socket.end(crowdedText(this.watch.date));
     socket.destroySoon();
   }
 

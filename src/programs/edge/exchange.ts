@@ -325,11 +325,11 @@ export class Exchange implements VisitEvents, AppEvents, Watched {
     if (upstream !== undefined) this.#host.balancer.end(upstream.target);
   }
 
-  #ownFields({ fields }: AnswerHead): string {
-    const id = `x-request-id: ${this.#requestId}\r\n`;
+  #ownFields({ fields, date }: AnswerHead): string {
+    const own = `x-request-id: ${this.#requestId}\r\ndate: ${date || this.#host.watch.date}\r\n`;
     const { hsts } = this.#route.settings;
-    if (hsts === null || hasHsts.test(fields) || !this.#host.cameByHttps(this.#visit)) return id;
-    return `${id}strict-transport-security: max-age=${String(hsts)}\r\n`;
+    if (hsts === null || hasHsts.test(fields) || !this.#host.cameByHttps(this.#visit)) return own;
+    return `${own}strict-transport-security: max-age=${String(hsts)}\r\n`;
   }
 
   #leave(): void {

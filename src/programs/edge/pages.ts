@@ -146,21 +146,30 @@ export function crowdedNotice(route: Pick<LiveRoute, 'app'>): Notice {
 const crowded = 'There are too many connections from here.\n';
 
 /** For a connection that is refused before it has asked anything. */
-export const crowdedAnswer =
-  'HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/plain; charset=utf-8\r\n' +
-  `content-length: ${String(crowded.length)}\r\nretry-after: ${String(retryAfterS)}\r\n` +
-  `cache-control: no-store\r\nconnection: close\r\n\r\n${crowded}`;
+export function crowdedText(date: string): string {
+  return (
+    `HTTP/1.1 503 Service Unavailable\r\ndate: ${date}\r\ncontent-type: text/plain; charset=utf-8\r\n` +
+    `content-length: ${String(crowded.length)}\r\nretry-after: ${String(retryAfterS)}\r\n` +
+    `cache-control: no-store\r\nconnection: close\r\n\r\n${crowded}`
+  );
+}
+
+/** The answer to what is no request. `title`: of its status. */
+export function refusalText(title: string, date: string): string {
+  return `HTTP/1.1 ${title}\r\ndate: ${date}\r\nconnection: close\r\n\r\n`;
+}
 
 /** The answer to a request, as text of one character a byte. */
 export function noticeText(
   { method, fields }: Pick<RequestHead, 'method' | 'fields'>,
   notice: Notice,
+  date: string,
   keepsConnection: boolean,
 ): string {
   const { type, body } = contentOf(valueIn(fields, 'accept'), notice);
   const headers = headersOf(notice, type, body);
   headers['connection'] = keepsConnection ? 'keep-alive' : 'close';
-  let text = `HTTP/1.1 ${titleOf(notice)}\r\n`;
+  let text = `HTTP/1.1 ${titleOf(notice)}\r\ndate: ${date}\r\n`;
   for (const [name, value] of Object.entries(headers)) text += `${name}: ${value}\r\n`;
   return `${text}\r\n${method === 'HEAD' ? '' : body.toString('latin1')}`;
 }

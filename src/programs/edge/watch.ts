@@ -1,4 +1,4 @@
-/** Owns the time of connections in whole seconds, so that noting that something came costs nothing. */
+/** Owns the time in whole seconds, so that noting when something came, and dating an answer, costs nothing. */
 import { type Clock, every } from '../../lib/clock.ts';
 
 export interface Watched {
@@ -9,12 +9,16 @@ export interface Watched {
 export class Watch {
   /** Since it was made. */
   nowS = 0;
+  /** The time of day for `Date` (RFC 9110, 5.6.7). */
+  date: string;
   readonly #watched = new Set<Watched>();
   readonly #stop: () => void;
 
   constructor(clock: Clock) {
+    this.date = dateOf(clock);
     this.#stop = every(clock, 1000, () => {
       this.nowS++;
+      this.date = dateOf(clock);
       for (const watched of this.#watched) watched.look(this.nowS);
     });
   }
@@ -30,4 +34,8 @@ export class Watch {
   close(): void {
     this.#stop();
   }
+}
+
+function dateOf(clock: Clock): string {
+  return new Date(clock.now()).toUTCString();
 }

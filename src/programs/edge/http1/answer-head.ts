@@ -11,6 +11,8 @@ export interface AnswerHead {
   readonly reason: string;
   /** Lines for the visitor, each with its end; without those of framing and of the connection. */
   readonly fields: string;
+  /** As the app told, not in `fields`; empty: it did not. */
+  readonly date: string;
   /** As told: of a `HEAD` that is the body of the `GET`. */
   readonly body: Framing;
   /** The app says nothing of closing the connection behind it. */
@@ -26,7 +28,10 @@ export interface AnswerHead {
 const hopByHop = ['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'upgrade'];
 /** The edge says it, as it told the app. */
 const requestId = 'x-request-id';
-const reader = new FieldReader(['content-length', 'transfer-encoding', requestId, ...hopByHop]);
+const reader = new FieldReader([
+  ...['content-length', 'transfer-encoding', 'date', requestId],
+  ...hopByHop,
+]);
 const plainOptions: ReadonlySet<string> = new Set(['keep-alive', 'close', 'upgrade']);
 export const statusLine = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: ([\t\x20-\x7e\x80-\xff]*))?\r\n/;
 
@@ -38,7 +43,7 @@ export function readAnswerHead(text: string): AnswerHead | undefined {
   let length: string | undefined;
   let coding: string | undefined;
   let connection: string | undefined;
-  let [trailer, upgrade, keepAlive] = ['', '', ''];
+  let [date, trailer, upgrade, keepAlive] = ['', '', '', ''];
   const { noted } = read;
   for (let at = 0; at < noted.length; at += 2) {
     const value = noted[at + 1] ?? '';
@@ -53,6 +58,9 @@ export function readAnswerHead(text: string): AnswerHead | undefined {
         break;
       case 'connection':
         connection = connection === undefined ? value : `${connection},${value}`;
+        break;
+      case 'date':
+        date = value;
         break;
       case 'keep-alive':
         keepAlive = value;
@@ -75,6 +83,7 @@ export function readAnswerHead(text: string): AnswerHead | undefined {
     status,
     reason: line[3] ?? '',
     fields: named.length === 0 ? read.passed : withoutNames(read.passed, named),
+    date,
     body,
     keepsConnection: isOld ? options.includes('keep-alive') : !options.includes('close'),
     keepsForS: timeout === undefined ? undefined : Number(timeout),

@@ -7,7 +7,7 @@
  */
 import type { Socket } from 'node:net';
 
-import { lastStatuses, type Notice, noticeText } from '../pages.ts';
+import { lastStatuses, type Notice, noticeText, refusalText } from '../pages.ts';
 import type { Origin, Visit, VisitEvents } from '../visit.ts';
 import type { Watch } from '../watch.ts';
 import type { AnswerHead } from './answer-head.ts';
@@ -171,7 +171,7 @@ export class VisitorConnection implements Visit {
 
   notice(notice: Notice): void {
     this.#keeps = !lastStatuses.has(notice.status) && this.#mayKeep();
-    this.#outlet.text(noticeText(this.head, notice, this.#keeps));
+    this.#outlet.text(noticeText(this.head, notice, this.#host.watch.date, this.#keeps));
     this.#outlet.flush();
     this.#answered();
   }
@@ -364,7 +364,7 @@ export class VisitorConnection implements Visit {
 
   #refuse(why: keyof typeof bareAnswers): void {
     this.#host.answered(parseInt(bareAnswers[why], 10));
-    this.#outlet.text(`HTTP/1.1 ${bareAnswers[why]}\r\nconnection: close\r\n\r\n`);
+    this.#outlet.text(refusalText(bareAnswers[why], this.#host.watch.date));
     this.#outlet.flush();
     this.#close();
   }

@@ -82,6 +82,10 @@ export class Streams implements VisitSession {
     return this.#last;
   }
 
+  get date(): string {
+    return this.#session.host.watch.date;
+  }
+
   get isIdle(): boolean {
     return this.#underWay.size === 0;
   }
@@ -209,7 +213,8 @@ export class Streams implements VisitSession {
       return;
     }
     if (decoded.isTooLarge) {
-      this.sender.answer(stream, this.encoder.status(431));
+      const head = this.encoder.status(431) + this.encoder.field('date', this.date);
+      this.sender.answer(stream, head);
       if (!endsStream) this.#turnAway(stream, errors.none, false);
       else this.#session.calm.count();
       return;

@@ -18,6 +18,8 @@ export interface VisitSession {
   readonly sender: Sender;
   readonly encoder: HpackEncoder;
   readonly share: Share;
+  /** For `Date`. */
+  readonly date: string;
   /** So much of its body is not held any more. */
   taken(visit: Http2Visit, bytes: number): void;
   reset(visit: Http2Visit, code: ErrorCode): void;
@@ -147,8 +149,8 @@ export class Http2Visit implements Visit {
     this.#events = undefined;
     this.dropBody();
     if (this.out.isOver) return;
-    const { encoder, sender } = this.#session;
-    const text = noticeText(this.head, notice, true);
+    const { encoder, sender, date } = this.#session;
+    const text = noticeText(this.head, notice, date, true);
     const end = text.indexOf('\r\n\r\n');
     const lines = withoutNames(text.slice(text.indexOf('\r\n') + 2, end + 2), ['connection']);
     this.out.head(encoder.status(notice.status) + encoder.lines(lines));

@@ -161,6 +161,29 @@ describe('Edge with messages of all kinds', () => {
     await eventually('its end', () => app.left);
   });
 
+  it('dates what it answers itself, and what an app does not date', async () => {
+    let line = '';
+    await app((socket) => socket.end(`HTTP/1.1 200 OK\r\n${line}Content-Length: 0\r\n\r\n`));
+    const datesOf = async (text: string): Promise<string[]> =>
+      [...(await place.raw(text)).matchAll(/^date: (.*)\r$/gim)].map(([, date = '']) => date);
+    const asked = [
+      get,
+      get.replace('a.local', 'nobody.local'),
+      get.replace(' / ', ' elsewhere '),
+      'no request\r\n\r\n',
+    ];
+    for (let second = 0; second < 3; second++) {
+      const now = new Date(clock.now()).toUTCString();
+      for (const text of asked) assert.deepEqual(await datesOf(text), [now], text);
+      await clock.advance(1000);
+    }
+    const own = 'Sun, 06 Nov 1994 08:49:37 GMT';
+    for (const name of ['Date', 'date', 'DATE']) {
+      line = `${name}: ${own}\r\n`;
+      assert.deepEqual(await datesOf(get), [own]);
+    }
+  });
+
   it('refuses a head of 64 kB, and one that does not come', async () => {
     await app(() => undefined);
     const head = 'GET / HTTP/1.1\r\nHost: a.localhost\r\n';

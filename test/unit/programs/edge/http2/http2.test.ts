@@ -196,6 +196,7 @@ describe('Http2Sessions', { skip: needs('openssl') }, () => {
     assert.equal((await ask({ ':authority': 'b.localhost' })).status, 421);
     const stopped = await ask({ accept: 'text/plain' });
     assert.equal(stopped.status, 503);
+    assert.match(stopped.headers.date ?? '', /GMT$/);
     assert.match(stopped.body, /stopped/);
   });
 
