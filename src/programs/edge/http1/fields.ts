@@ -95,11 +95,12 @@ export class FieldReader {
   }
 }
 
-/** Without the lines of these names, which are in lower case. */
+/** Without the lines of these names, which are in lower case. A head may have thousands of both. */
 export function withoutNames(lines: string, names: readonly string[]): string {
+  const dropped = new Set(names);
   const kept = lines
     .split('\r\n')
-    .filter((line) => !names.includes(line.slice(0, line.indexOf(':')).toLowerCase()));
+    .filter((line) => !dropped.has(line.slice(0, line.indexOf(':')).toLowerCase()));
   return kept.join('\r\n');
 }
 
