@@ -29,10 +29,12 @@ import {
   type Hello,
   isRecord,
   laneWindows,
+  takenMax,
   underWayMax,
 } from '../protocol/agent-wire.ts';
 import { foreignError } from '../protocol/foreign-error.ts';
 import { decodePlain, encodePlain } from '../protocol/plain-cbor.ts';
+import { LaneRoom } from './lane-room.ts';
 
 export interface AgentLaneOptions {
   lane: Lane;
@@ -56,11 +58,12 @@ export class AgentLane {
   readonly #pulse: Pulse;
   readonly #lost = new AbortController();
   readonly #guard = orderGuard(() => this.close());
-  #underWay = 0;
+  readonly #room: LaneRoom;
   #fuss = { count: 0, sinceMs: 0 };
 
   constructor({ lane, socket, clock, silenceMs }: AgentLaneOptions) {
     this.lane = lane;
+    this.#room = new LaneRoom(underWayMax[lane]);
     this.#clock = clock;
     this.#socket = socket;
     const windows = laneWindows[lane];
@@ -72,7 +75,7 @@ export class AgentLane {
       maxSettings: 32,
       maxReservedRemoteStreams: 0,
       maxSessionMemory: 64,
-      peerMaxConcurrentStreams: underWayMax[lane],
+      peerMaxConcurrentStreams: takenMax(lane),
     });
     const window = new FittingWindow(this.#session, windows.connection);
     this.#session.once('connect', () => window.open());
@@ -96,10 +99,6 @@ export class AgentLane {
   /** Aborts when the connection is gone; its reason is AGENT_UNREACHABLE. */
   get lost(): AbortSignal {
     return this.#lost.signal;
-  }
-
-  get underWay(): number {
-    return this.#underWay;
   }
 
   call(name: string, message: unknown, options?: CallOptions): Promise<unknown> {
@@ -131,16 +130,21 @@ export class AgentLane {
     this.#clock.after(goodbyeMs, () => this.#destroy());
   }
 
-  async stream(name: string, head: unknown, signal?: AbortSignal): Promise<Duplex> {
+  /** `visitorsOf`: of this app they are for. */
+  async stream(name: string, head: unknown, options: StreamOptions): Promise<Duplex> {
     const bytes = encodePlain(head ?? null);
     if (bytes.length > headBytesMax) throw tooLarge('head of a stream', headBytesMax);
-    return this.#open(`${agentPaths.stream}${encodeURIComponent(name)}`, bytes, signal);
+    return this.#open(`${agentPaths.stream}${encodeURIComponent(name)}`, bytes, options);
   }
 
-  async #open(path: string, head: Uint8Array, signal?: AbortSignal): Promise<Duplex> {
+  async #open(
+    path: string,
+    head: Uint8Array,
+    { visitorsOf = null, signal }: Partial<StreamOptions> = {},
+  ): Promise<Duplex> {
     signal?.throwIfAborted();
     const headers = { [headHeader]: Buffer.from(head).toString('base64url') };
-    const stream = this.#request(path, headers);
+    const stream = this.#request(path, headers, visitorsOf);
     const ending = this.#endingWith({ ...(signal && { signal }), timeoutMs: callMs });
     const stop = (): void => stream.close(http2.constants.NGHTTP2_CANCEL);
     ending.signal.addEventListener('abort', stop, { once: true });
@@ -184,7 +188,7 @@ export class AgentLane {
     const body = encodePlain(message ?? null);
     if (body.length > messageBytesMax) throw tooLarge('message', messageBytesMax);
     options.signal?.throwIfAborted();
-    const stream = this.#request(path, {});
+    const stream = this.#request(path, {}, null);
     const ending = this.#endingWith(options);
     const stop = (): void => stream.close(http2.constants.NGHTTP2_CANCEL);
     ending.signal.addEventListener('abort', stop, { once: true });
@@ -221,18 +225,20 @@ export class AgentLane {
     return this.#lost.signal.aborted || this.#session.closed || this.#session.destroyed;
   }
 
-  #request(path: string, headers: http2.OutgoingHttpHeaders): http2.ClientHttp2Stream {
+  #request(
+    path: string,
+    headers: http2.OutgoingHttpHeaders,
+    visitorsOf: string | null,
+  ): http2.ClientHttp2Stream {
     if (this.#isOver) throw unreachable();
-    if (this.#underWay >= underWayMax[this.lane]) {
-      throw new ServiceError('OVERLOADED', 'Too much is under way to that server; retry.');
-    }
+    const { maxConcurrentStreams = takenMax(this.lane) } = this.#session.remoteSettings;
+    const giveBack = this.#room.take(visitorsOf, maxConcurrentStreams);
     const stream = this.#session.request(
       { ...headers, ':method': 'POST', ':path': path },
       { endStream: false },
     );
     this.#guard(stream);
-    this.#underWay += 1;
-    stream.once('close', () => (this.#underWay -= 1));
+    stream.once('close', giveBack);
     // Whoever waits for the stream hears of it as well.
     stream.on('error', () => undefined);
     return stream;
@@ -263,6 +269,11 @@ export class AgentLane {
     this.#fuss.count += 1;
     if (this.#fuss.count > fussMax) this.close();
   }
+}
+
+export interface StreamOptions {
+  visitorsOf: string | null;
+  signal: AbortSignal | undefined;
 }
 
 interface Ending {

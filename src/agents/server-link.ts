@@ -8,7 +8,13 @@ import type { Duplex } from 'node:stream';
 
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
-import type { AgentLink, AgentLinkEvent, CallOptions, Lane } from '../protocol/agent-link.ts';
+import type {
+  AgentLink,
+  AgentLinkEvent,
+  CallOptions,
+  ForVisitors,
+  Lane,
+} from '../protocol/agent-link.ts';
 import type { Goodbye } from '../protocol/agent-wire.ts';
 import { type AgentLane, signMs, unreachable } from './lane.ts';
 
@@ -41,9 +47,16 @@ export class ServerLink implements AgentLink {
     return (await this.#laneOf('control')).call(name, message, options);
   }
 
-  async stream(name: string, head: unknown, lane: Lane, signal?: AbortSignal): Promise<Duplex> {
+  async stream(
+    name: string,
+    head: unknown,
+    by: Lane | ForVisitors,
+    signal?: AbortSignal,
+  ): Promise<Duplex> {
     signal?.throwIfAborted();
-    return (await this.#laneOf(lane)).stream(name, head, signal);
+    const { lane, visitorsOf } =
+      typeof by === 'string' ? { lane: by, visitorsOf: null } : { ...by, lane: 'bulk' as const };
+    return (await this.#laneOf(lane)).stream(name, head, { visitorsOf, signal });
   }
 
   unlessHeard(onSilence: () => void): () => void {

@@ -12,7 +12,6 @@ import type { Extracted } from '../archives/receiving/bulk-pool.ts';
 import type { DataBeside } from '../backups/targets.ts';
 import type { MissedEntries } from '../backups/threads/messages.ts';
 import type { Driver } from '../drivers/driver.ts';
-import type { Lane } from '../protocol/agent-link.ts';
 
 export interface Place {
   readonly serverId: string;
@@ -23,9 +22,9 @@ export interface Place {
   machine: () => Promise<Machine>;
   /**
    * Rejects with the error of the system, and with the reason of `signal`, which ends no connection that is there.
-   * `lane`: of the link, where there is one; default `control`.
+   * `visitorsOf`: it is for visitors of this app, and OVERLOADED where they have too many.
    */
-  connect: (to: WorkloadAddress, signal: AbortSignal, lane?: Lane) => Promise<Duplex>;
+  connect: (to: WorkloadAddress, signal: AbortSignal, visitorsOf?: string) => Promise<Duplex>;
 }
 
 export type EdgeDriver = Pick<Driver, 'follow' | 'acknowledge' | 'traffic' | 'forgetTraffic'>;

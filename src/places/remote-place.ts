@@ -8,7 +8,7 @@ import type { Duplex } from 'node:stream';
 import type { Driver } from '../drivers/driver.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { appUids, databaseUids } from '../lib/processes/program-uids.ts';
-import type { AgentLink, Lane } from '../protocol/agent-link.ts';
+import type { AgentLink, ForVisitors, Lane } from '../protocol/agent-link.ts';
 import { type ConnectHead, placeCalls, placeStreams, streamMark } from '../protocol/agent-place.ts';
 import { factsIn } from './machine-facts.ts';
 import type { Machine, Place } from './place.ts';
@@ -38,8 +38,10 @@ export function remotePlace({ link, driver }: RemotePlaceOptions): Place {
   return {
     serverId: link.serverId,
     ...{ driver, edge: driver, machine },
-    connect: (to, signal, lane = 'control') =>
-      untilThere(signal, (opening) => connect(link, to, { signal: opening, lane })),
+    connect: (to, signal, visitorsOf) => {
+      const by = visitorsOf === undefined ? 'control' : { visitorsOf };
+      return untilThere(signal, (opening) => connect(link, to, { signal: opening, by }));
+    },
   };
 }
 
@@ -74,9 +76,9 @@ async function untilThere<T>(
 async function connect(
   link: AgentLink,
   to: ConnectHead,
-  { signal, lane }: { signal: AbortSignal; lane: Lane },
+  { signal, by }: { signal: AbortSignal; by: Lane | ForVisitors },
 ): Promise<Duplex> {
-  const stream = await link.stream(placeStreams.connect, to, lane, signal);
+  const stream = await link.stream(placeStreams.connect, to, by, signal);
   const mark = await firstByte(stream);
   if (mark === streamMark.there) return stream;
   const code = mark === streamMark.not ? (await restOf(stream, codeMaxBytes)).toString() : '';

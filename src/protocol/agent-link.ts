@@ -16,6 +16,11 @@ import type { Duplex } from 'node:stream';
  */
 export type Lane = 'control' | 'bulk';
 
+/** For visitors of this app: on `bulk`, where they have room of their own, and each app a share of that. */
+export interface ForVisitors {
+  visitorsOf: string;
+}
+
 export interface CallOptions {
   /** Gives the call up: it rejects with the signal's reason, and the signal of the other end's handler aborts. */
   signal?: AbortSignal;
@@ -40,7 +45,12 @@ export interface AgentLink {
    * `error` of it, AGENT_UNREACHABLE when the link is lost. `signal` breaks it at any time. What nobody reads is
    * not sent by the other end, but for a window.
    */
-  stream(name: string, head: unknown, lane: Lane, signal?: AbortSignal): Promise<Duplex>;
+  stream(
+    name: string,
+    head: unknown,
+    by: Lane | ForVisitors,
+    signal?: AbortSignal,
+  ): Promise<Duplex>;
   /**
    * For what is asked over a stream: calls back once when the server gives no sign of life within two seconds from
    * now. A link that is cut is no silence: what was asked may be answered when it is back. The returned function

@@ -52,8 +52,25 @@ export const laneWindows: Readonly<Record<Lane, LaneWindows>> = {
   },
 };
 
-/** Calls and streams of a connection at once. */
-export const underWayMax: Readonly<Record<Lane, number>> = { control: 1000, bulk: 200 };
+/**
+ * Calls and streams of a connection at once: those of our own work, and those of visitors beside them. Of each a window is
+ * held where its reader does not come along.
+ */
+export interface UnderWay {
+  own: number;
+  visitors: number;
+}
+
+export const underWayMax: Readonly<Record<Lane, UnderWay>> = {
+  control: { own: 1000, visitors: 0 },
+  bulk: { own: 200, visitors: 400 },
+};
+
+/** How many an agent takes: what is over for who asks may not be yet for who answers. */
+export function takenMax(lane: Lane): number {
+  const { own, visitors } = underWayMax[lane];
+  return 2 * (own + visitors);
+}
 
 /** From the control plane. */
 export interface Hello {

@@ -3,13 +3,15 @@
  * whose connections go over the link to what is live of it.
  *
  * 1. Only the edge of this machine may come there (`protocol/panel-sockets.ts`).
- * 2. Where the other server cannot be reached the visitor is told so, within two seconds.
+ * 2. Where the other server cannot be reached the visitor is told so, within two seconds; and where the app has too many
+ *    visitors for the link.
  * 3. A connection that says nothing for a while is closed: kept ones would fill the link.
  */
 import { chmodSync, rmSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream';
+import { ServiceError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import { localServerId } from '../places/local-place.ts';
 import type { Place } from '../places/place.ts';
@@ -31,18 +33,14 @@ export interface AppWaysOptions {
 }
 
 const silenceMs = 60_000;
-const awayPage =
-  '<!doctype html><meta charset="utf-8"><title>Not reached</title><p>The server that runs this app is not reached at the moment. Try again soon.\n';
-const away = [
-  'HTTP/1.1 503 Service Unavailable',
-  'Content-Type: text/html; charset=utf-8',
-  `Content-Length: ${String(Buffer.byteLength(awayPage))}`,
-  'Cache-Control: no-store',
-  'Retry-After: 5',
-  'Connection: close',
-  '',
-  awayPage,
-].join('\r\n');
+const away = answerOf(
+  'Not reached',
+  'The server that runs this app is not reached at the moment. Try again soon.',
+);
+const crowded = answerOf(
+  'Too many visitors',
+  'The app has too many visitors at once. Try again in a moment.',
+);
 
 export class AppWays {
   readonly #options: AppWaysOptions;
@@ -124,14 +122,32 @@ export class AppWays {
     const signal = AbortSignal.any([this.#ending.signal, gone.signal]);
     const to = { workload, host, port: targetPort };
     const stream = await placeOf(app.serverId)
-      .connect(to, signal, 'bulk')
-      .catch(() => null);
-    if (stream === null) {
+      .connect(to, signal, appId)
+      .catch((error: unknown) => (isCrowded(error) ? crowded : away));
+    if (typeof stream === 'string') {
       // Behind the request, whose beginning the edge has sent: it is not read.
-      socket.end(away);
+      socket.end(stream);
       return;
     }
     pipeline(socket, stream, () => stream.destroy());
     pipeline(stream, socket, () => socket.destroy());
   }
+}
+
+function isCrowded(error: unknown): boolean {
+  return error instanceof ServiceError && error.code === 'OVERLOADED';
+}
+
+function answerOf(title: string, sentence: string): string {
+  const page = `<!doctype html><meta charset="utf-8"><title>${title}</title><p>${sentence}\n`;
+  return [
+    'HTTP/1.1 503 Service Unavailable',
+    'Content-Type: text/html; charset=utf-8',
+    `Content-Length: ${String(Buffer.byteLength(page))}`,
+    'Cache-Control: no-store',
+    'Retry-After: 5',
+    'Connection: close',
+    '',
+    page,
+  ].join('\r\n');
 }

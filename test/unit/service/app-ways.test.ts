@@ -57,8 +57,8 @@ async function make(t: TestContext, connectTo: Place['connect'], silenceMs = 60_
 
 /** An app that answers with what it was asked. */
 function echoing(asked: unknown[]): Place['connect'] {
-  return (to, _signal, lane) => {
-    asked.push({ ...to, lane });
+  return (to, _signal, visitorsOf) => {
+    asked.push({ ...to, visitorsOf });
     const [near, far] = duplexPair();
     far.once('data', (bytes: Buffer) =>
       far.end(`asked: ${bytes.toString().split('\r\n')[0] ?? ''}`),
@@ -73,7 +73,7 @@ describe('the way to an app of another server', () => {
     const { ask, has } = await make(t, echoing(asked));
     assert.equal(await ask(), 'asked: GET / HTTP/1.1');
     const { workloadId: workload, host, port } = live;
-    assert.deepEqual(asked.at(-1), { workload, host, port, lane: 'bulk' });
+    assert.deepEqual(asked.at(-1), { workload, host, port, visitorsOf: 'app_there' });
     assert.ok(!has('app_here'));
   });
 
@@ -101,5 +101,11 @@ describe('the way to an app of another server', () => {
       200,
     );
     assert.equal(await silent.ask(), '');
+  });
+
+  it('tells apart that the app has too many visitors', async (t) => {
+    const full = new ServiceError('OVERLOADED', 'Too much is under way to that server.');
+    const { ask } = await make(t, () => Promise.reject(full));
+    assert.match(await ask(), /^HTTP\/1\.1 503 [\s\S]*Retry-After: 5[\s\S]*too many visitors/);
   });
 });

@@ -26,7 +26,7 @@ import {
   type HelloAnswer,
   isRecord,
   laneWindows,
-  underWayMax,
+  takenMax,
 } from '../../../protocol/agent-wire.ts';
 import { decodePlain, encodePlain } from '../../../protocol/plain-cbor.ts';
 import type { Voice } from './voice.ts';
@@ -66,7 +66,7 @@ export class ServedLane {
       maxSessionMemory: 64,
       settings: {
         initialWindowSize: windows.stream,
-        maxConcurrentStreams: 2 * underWayMax[lane],
+        maxConcurrentStreams: takenMax(lane),
         enablePush: false,
       },
     });

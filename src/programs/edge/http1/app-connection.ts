@@ -36,15 +36,18 @@ export interface AppEvents {
   failed(error: Error): void;
 }
 
-/** `path`: of the panel's socket. */
+/** `path`: of the panel's socket, or of one that leads to another server. */
 export type AppAddress = { host: string; port: number } | { path: string };
 
 const connectMs = 5000;
 const interimMax = 100;
 /** For how long it is kept unused, unless the app says less. */
 const keptS = 60;
-/** Gangway's gateway does not say that it closes a connection which is unused for 8 to 12 s. */
-const keptToPanelS = 5;
+/**
+ * Gangway's gateway does not say that it closes a connection which is unused for 8 to 12 s, and one to another server has
+ * room there that others wait for.
+ */
+const keptToSocketS = 5;
 /** An app closes a connection it has kept for as long as it said; a request is not to cross that. */
 const earlierS = 2;
 
@@ -74,7 +77,7 @@ export class AppConnection {
     watch: Watch,
     release: (connection: AppConnection) => void,
   ): Promise<AppConnection> {
-    const connection = new AppConnection(watch, release, 'path' in address ? keptToPanelS : keptS);
+    const connection = new AppConnection(watch, release, 'path' in address ? keptToSocketS : keptS);
     const options: NetConnectOpts = {
       ...address,
       noDelay: true,

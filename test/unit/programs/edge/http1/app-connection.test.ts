@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
 import net, { type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { it, type TestContext } from 'node:test';
 
 import {
@@ -14,15 +17,23 @@ import { ManualClock } from '../../../../support/manual-clock.ts';
 const [heads, headBytes] = [90, 10_000];
 
 /** A connection to an app that does this, and what is written to it. */
-async function opened(t: TestContext, app: (socket: net.Socket) => void, released = nothing) {
+async function opened(
+  t: TestContext,
+  app: (socket: net.Socket) => void,
+  released = nothing,
+  path?: string,
+) {
   const server = net.createServer((socket) => app(socket.on('error', nothing)));
   t.after(() => server.close());
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const { port } = server.address() as AddressInfo;
+  await once(path === undefined ? server.listen(0, '127.0.0.1') : server.listen(path), 'listening');
   const clock = new ManualClock();
   const watch = new Watch(clock);
   t.after(() => watch.close());
-  const connection = await AppConnection.open({ host: '127.0.0.1', port }, watch, released);
+  const address =
+    path === undefined
+      ? { host: '127.0.0.1', port: (server.address() as AddressInfo).port }
+      : { path };
+  const connection = await AppConnection.open(address, watch, released);
   t.after(() => connection.destroy());
   return { connection, clock };
 }
@@ -91,4 +102,17 @@ it('AppConnection is kept from the head of an answer on, as long as the app says
     assert.equal(released === 1, isKept);
     assert.equal(connection.isOpen, isKept);
   }
+});
+
+it('AppConnection keeps one that may lead to another server for seconds only', async (t) => {
+  const dir = mkdtempSync(join(tmpdir(), 'gangway-way-'));
+  t.after(() => rmSync(dir, { recursive: true }));
+  const app = (socket: net.Socket): void =>
+    void socket.once('data', () => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n'));
+  let released = 0;
+  const { connection, clock } = await opened(t, app, () => released++, join(dir, 'app.sock'));
+  connection.send(deaf, 'GET / HTTP/1.1\r\n\r\n', false);
+  await eventually('it is kept', () => released === 1);
+  await clock.advance(6_000);
+  assert.equal(connection.isOpen, false);
 });
