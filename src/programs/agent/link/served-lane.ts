@@ -46,6 +46,8 @@ export interface ServedLaneOptions {
 }
 
 const helloMs = 15_000;
+/** In a second, and at once: visitors leave as they like, and Node ends a connection beyond 33 and 1,000. */
+const resetsMax = 100_000;
 
 export class ServedLane {
   /** Resolves when it is gone. */
@@ -64,6 +66,8 @@ export class ServedLane {
     const windows = laneWindows[lane];
     this.#session = http2.performServerHandshake(socket, {
       maxSessionMemory: 64,
+      streamResetRate: resetsMax,
+      streamResetBurst: resetsMax,
       settings: {
         initialWindowSize: windows.stream,
         maxConcurrentStreams: takenMax(lane),
