@@ -18,6 +18,7 @@ import { edgeDefinition } from '../../src/actors/edge/edge-actor.ts';
 import { ActorRuntime } from '../../src/actors/runtime/runtime.ts';
 import type { LogStreams, StreamNotice } from '../../src/logs/live/log-streams.ts';
 import { localPlace, type LocalMachineOptions } from '../../src/places/local-place.ts';
+import type { Place } from '../../src/places/place.ts';
 import { newId } from '../../src/lib/ids.ts';
 import type { AppRecord, DeploymentRecord } from '../../src/store/records/records.ts';
 import type { LogLine, LogName, LogReader, LogSource } from '../../src/logs/files/log.ts';
@@ -67,6 +68,8 @@ export interface FixtureOptions {
   options?: Partial<AppOptions>;
   /** What is said of the machine. */
   machine?: Partial<LocalMachineOptions>;
+  /** What comes before the place. */
+  before?: (place: Place) => Place;
   concurrency?: number;
   check?: AppDeps['check'];
   /** What is fetched by git; `source` says what it holds. */
@@ -215,7 +218,8 @@ export async function appFixture(fixture: FixtureOptions = {}): Promise<AppFixtu
       },
       ...fixture.machine,
     });
-    const place = localPlace(driver, machine);
+    const here = localPlace(driver, machine);
+    const place = fixture.before?.(here) ?? here;
     const deps: AppDeps = {
       reader: store,
       driver,

@@ -49,10 +49,12 @@ export async function buildRelease(work: BuildWork): Promise<ReleasePlan> {
 async function buildAnew(work: BuildWork): Promise<ReleasePlan> {
   const { core, app, deployment, signal, say } = work;
   const { driver, clock } = core.deps;
-  const machine = await core.machine();
-  const files = await core.files();
+  const machine = await reach(clock, signal, () => core.machine());
+  const files = await reach(clock, signal, () => core.files());
   await unpack(work, files, false);
-  const plan = await detectBuild(files.source(deployment.id), app.build, toolsOf(machine));
+  const plan = await reach(clock, signal, () =>
+    detectBuild(files.source(deployment.id), app.build, toolsOf(machine)),
+  );
   say(`Found ${plan.found}.`);
   for (const note of plan.notes) say(note);
   // A second job of the same deployment has another name, so that it has its own log and exit code.
@@ -125,8 +127,10 @@ async function finishJob(work: BuildWork, buildJob: string): Promise<void> {
 }
 
 /** The first line of the command that failed; null when the job could not record it. */
-async function failedStep({ core, deployment }: BuildWork): Promise<string | null> {
-  const text = await (await core.files()).source(deployment.id).text(failedStepFile);
+async function failedStep({ core, deployment, signal }: BuildWork): Promise<string | null> {
+  const text = await reach(core.deps.clock, signal, async () =>
+    (await core.files()).source(deployment.id).text(failedStepFile),
+  );
   const line = text?.trim().split('\n')[0] ?? '';
   if (line === '') return null;
   return line.length <= stepMaxChars ? line : `${line.slice(0, stepMaxChars)} …`;

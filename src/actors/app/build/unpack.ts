@@ -1,5 +1,6 @@
 /** Owns how the source of a deployment becomes a folder: what was uploaded, or is fetched by git. */
 import type { AppFiles, SourceArchive } from '../../../places/place.ts';
+import { reach } from '../../workload/reach.ts';
 import { WorkFailed } from '../../workload/work-failed.ts';
 import { fetchSource } from './fetch-source.ts';
 import type { BuildWork } from './work.ts';
@@ -37,13 +38,13 @@ async function extract(
   files: AppFiles,
   isOurs: boolean,
 ): Promise<void> {
-  const { options, logger } = core.deps;
+  const { options, logger, clock } = core.deps;
   const deadline = AbortSignal.timeout(options.extractTimeoutMs);
+  const either = AbortSignal.any([signal, deadline]);
   try {
-    const { entries, bytes } = await files.unpack(deployment.id, archive, {
-      isOurs,
-      signal: AbortSignal.any([signal, deadline]),
-    });
+    const { entries, bytes } = await reach(clock, either, () =>
+      files.unpack(deployment.id, archive, { isOurs, signal: either }),
+    );
     logger.debug({ app: app.id, entries, bytes }, 'release_unpacked');
   } catch (error) {
     signal.throwIfAborted();

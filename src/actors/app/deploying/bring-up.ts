@@ -114,7 +114,9 @@ async function startNext(core: AppCore, options: BringUp): Promise<Instance> {
   const { deploymentId, plan, say, signal } = options;
   const { healthTimeoutMs: timeoutMs } = core.deps.options;
   await awaitDatabases(core.deps, core.require(), { timeoutMs, say, signal });
-  if (plan.image === undefined) await (await core.files()).ensure();
+  if (plan.image === undefined) {
+    await reach(clock, signal, async () => (await core.files()).ensure());
+  }
   const stack =
     plan.stack === undefined ? null : othersOf(await stackOf(core, plan.stack), plan.stack);
   if (stack !== null) await awaitRoom(core, deploymentId, signal);

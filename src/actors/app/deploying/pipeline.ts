@@ -103,9 +103,11 @@ async function carryOut(
 
 async function build(way: Way, app: AppRecord): Promise<DeploymentRecord> {
   const { core, steps, deployment, signal, say } = way;
-  const files = await reach(core.deps.clock, signal, () => core.files());
-  await files.ensure();
-  await files.keepReleases(keptReleases(core, deployment.id));
+  await reach(core.deps.clock, signal, async () => {
+    const files = await core.files();
+    await files.ensure();
+    await files.keepReleases(keptReleases(core, deployment.id));
+  });
   const { healthTimeoutMs: timeoutMs } = core.deps.options;
   await awaitDatabases(core.deps, app, { timeoutMs, say, signal });
   const planned = (plan: ReleasePlan, buildJob: string | null): Promise<void> =>

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
+import { ServiceError } from '../../../../src/lib/errors.ts';
 import type { AppFixture } from '../../../support/app-fixture.ts';
 import { appFixture } from '../../../support/app-fixture.ts';
 import { eventually } from '../../../support/eventually.ts';
@@ -162,5 +163,68 @@ describe('an app after a crash of the service', () => {
     await writeFile(join(again.dir, again.name), 'archive');
     assert.equal(await f.ask(id, { type: 'upload-abort', uploadId: 'u' }), false);
     assert.deepEqual((await readdir(dir)).sort(), ['blob-1', again.name].sort());
+  });
+});
+
+describe('an app on a server whose link is cut again and again', () => {
+  const calls = ['machine', 'ensure', 'keepReleases', 'unpack', 'hasFile', 'text'];
+
+  /** The first of each of these calls is cut, and the first after `seen` is cleared. */
+  function cutting<T extends object>(of: T, seen: Set<string>): T {
+    return new Proxy(of, {
+      get(_of, name) {
+        const value: unknown = Reflect.get(of, name);
+        if (typeof value !== 'function' || typeof name !== 'string') {
+          return name === 'tools' ? cutting(value as object, seen) : value;
+        }
+        return (...args: unknown[]): unknown => {
+          const isCut = calls.includes(name) && !seen.has(name);
+          seen.add(name);
+          if (isCut) return Promise.reject(new ServiceError('AGENT_UNREACHABLE', 'It is away.'));
+          const answer: unknown = Reflect.apply(value, of, args);
+          if (name === 'app' || name === 'source') return cutting(answer as object, seen);
+          if (name !== 'machine') return answer;
+          return (answer as Promise<object>).then((machine) => cutting(machine, seen));
+        };
+      },
+    });
+  }
+
+  let seen: Set<string>;
+  let f: AppFixture;
+  beforeEach(async () => {
+    seen = new Set(calls);
+    f = await appFixture({ before: (place) => cutting(place, seen) });
+    f.source.files = built;
+    f.driver.script = (spec) => (spec.kind === 'job' ? {} : { probe: 'listening' });
+  });
+  afterEach(() => f.close());
+
+  /** A deployment whose job has ended so, and everything is cut once more. */
+  const builtWith = async (code: number) => {
+    const { id } = await f.uploaded();
+    seen.clear();
+    const { id: made } = await f.ask(id, { type: 'redeploy', trigger: 'api' });
+    const isOver = (): boolean => ['ready', 'failed'].includes(f.deployment(made).status);
+    await eventually('job', () => f.driver.ids.length === 1 || isOver());
+    assert.equal(f.deployment(made).status, 'building', f.deployment(made).error ?? '');
+    assert.deepEqual(
+      calls.filter((name) => !seen.has(name)),
+      [],
+    );
+    seen.clear();
+    f.driver.end(f.driver.ids[0] ?? '', { code });
+    await eventually('it is over', isOver);
+    return f.deployment(made);
+  };
+
+  it('is built and goes live', async () => {
+    const { status, error } = await builtWith(0);
+    assert.deepEqual([status, error], ['ready', null]);
+  });
+
+  it('fails as its build does', async () => {
+    const { status, error } = await builtWith(7);
+    assert.deepEqual([status, error], ['failed', 'The build failed with exit code 7.']);
   });
 });
