@@ -18,13 +18,13 @@ import { AccessLog } from './access-lines.ts';
 import { Clients, type ClientsOptions } from './clients.ts';
 import { Forwarder } from './forwarder.ts';
 import { type Accepted, readingIntoMemory } from './http1/read-buffers.ts';
-import { VisitorConnection, type VisitorHost } from './http1/visitor-connection.ts';
+import { VisitorConnection } from './http1/visitor-connection.ts';
 import { Http2Sessions } from './http2/sessions.ts';
 import { crowdedText } from './pages.ts';
 import { Routes } from './routes.ts';
 import { TlsFront } from './tls/tls-front.ts';
 import { Traffic } from './traffic.ts';
-import type { Origin, Visit } from './visit.ts';
+import type { Origin, Visit, VisitorHost } from './visit.ts';
 import { Watch } from './watch.ts';
 
 export interface EdgeOptions {

@@ -2,9 +2,12 @@
  * Owns what a request of a visitor is to the edge, by whatever protocol and connection it came. HTTP/1.1 is
  * `http1/visitor-connection.ts`; it runs on any socket, of TLS, too. A stream of HTTP/2 is another implementation.
  */
+import type { Socket } from 'node:net';
+
 import type { AnswerHead } from './http1/answer-head.ts';
 import type { RequestHead } from './http1/request-head.ts';
 import type { Notice } from './pages.ts';
+import type { Watch } from './watch.ts';
 
 /** Where a connection comes from. */
 export interface Origin {
@@ -62,4 +65,16 @@ export interface VisitEvents {
   bodyMalformed(): void;
   drained(): void;
   gone(): void;
+}
+
+/** What a connection needs of the edge. */
+export interface VisitorHost {
+  readonly watch: Watch;
+  /** From now on each answer is the last of its connection. */
+  readonly isDraining: boolean;
+  /** A head is whole. The returned function says that its request is over. */
+  begun(socket: Socket): () => void;
+  visit(visit: Visit): void;
+  /** A request was answered that could not be read, with this status. */
+  answered(status: number): void;
 }

@@ -1,15 +1,15 @@
 /**
  * Owns a connection of a visitor who speaks HTTP/1.1 or 1.0: one request after the other, each with its answer.
  *
- * 1. The next request is read when the last is answered. Of what comes before not much is taken meanwhile.
+ * 1. The next request is read when the last is answered, and the visitor takes answers. Of what comes before not much is
+ *    taken meanwhile.
  * 2. A request that cannot be read is answered once, and nothing behind it is read.
  * 3. A connection whose next head does not come, or on which nothing moves, is closed in time.
  */
 import type { Socket } from 'node:net';
 
 import { lastStatuses, type Notice, noticeText, refusalText } from '../pages.ts';
-import type { Origin, Visit, VisitEvents } from '../visit.ts';
-import type { Watch } from '../watch.ts';
+import type { Origin, Visit, VisitEvents, VisitorHost } from '../visit.ts';
 import type { AnswerHead } from './answer-head.ts';
 import { type AnswerWay, answerWayOf, framingLines } from './answer-framing.ts';
 import { BodyReader } from './body-reader.ts';
@@ -17,18 +17,6 @@ import { HeadText } from './head-text.ts';
 import { Outlet } from './outlet.ts';
 import type { Accepted, ReadMemory } from './read-buffers.ts';
 import { noHead, readRequestHead, type RequestHead, requestLine } from './request-head.ts';
-
-/** What a connection needs of the edge. */
-export interface VisitorHost {
-  readonly watch: Watch;
-  /** From now on each answer is the last of its connection. */
-  readonly isDraining: boolean;
-  /** A head is whole. The returned function says that its request is over. */
-  begun(socket: Socket): () => void;
-  visit(visit: Visit): void;
-  /** A request was answered that could not be read, with this status. */
-  answered(status: number): void;
-}
 
 /** For a head; for a kept connection, longer than common clients keep one, so that it is not closed under a request. */
 const [headS, keepS] = [30, 75];
@@ -89,7 +77,7 @@ export class VisitorConnection implements Visit {
     if (accepted === undefined) socket.on('data', (bytes: Buffer) => this.#take(bytes));
     else accepted.take = (bytes) => this.#borrow(accepted.memory, bytes);
     socket.on('end', () => this.#end());
-    socket.on('drain', () => this.#events?.drained());
+    socket.on('drain', () => this.#drained());
     socket.once('close', () => this.#closed());
   }
 
@@ -188,7 +176,7 @@ export class VisitorConnection implements Visit {
         return;
       case 'visit':
         if (forS >= 1) this.#goOn();
-        // What is dropped behind an answer. Before, the exchange looks.
+        // What is dropped behind an answer, or taken of it. Before, the exchange looks.
         if (forS >= silenceS && this.#events === undefined) this.#socket.destroy();
         return;
       case 'closing':
@@ -233,7 +221,6 @@ export class VisitorConnection implements Visit {
         this.#readHead(bytes);
         return;
       case 'visit':
-        this.#sinceS = this.#host.watch.nowS;
         if (this.#bodyWay === 'held' || this.#bodyWay === 'over') this.#hold(bytes);
         else this.#readBody(bytes);
         return;
@@ -280,6 +267,7 @@ export class VisitorConnection implements Visit {
   #readBody(bytes: Buffer): void {
     const body = this.#body;
     if (body === undefined) return;
+    this.#sinceS = this.#host.watch.nowS;
     let at = 0;
     while (at < bytes.length && !body.isWhole) {
       at = body.read(bytes, at, bytes.length);
@@ -354,12 +342,19 @@ export class VisitorConnection implements Visit {
   }
 
   #next(): void {
-    this.#phase = 'head';
     this.#sinceS = this.#host.watch.nowS;
+    // Answers that nobody takes would pile up.
+    if (this.#socket.writableNeedDrain) return;
+    this.#phase = 'head';
     this.#over();
     this.#over = nothing;
     if (this.#held === undefined || this.#requests % atOnceMax !== 0) this.#readOn();
     else setImmediate(() => this.#readOn());
+  }
+
+  #drained(): void {
+    if (this.#events !== undefined) this.#events.drained();
+    else if (this.#phase === 'visit' && this.#bodyWay === 'over') this.#next();
   }
 
   #refuse(why: keyof typeof bareAnswers): void {
@@ -372,7 +367,7 @@ export class VisitorConnection implements Visit {
   /** Who sends no more is taken to be gone, but for what changes its protocol. */
   #end(): void {
     this.#isEnded = true;
-    if (this.#phase === 'head') this.#close();
+    if (this.#phase === 'head' || this.#isAnswered) this.#close();
     else if (this.#phase === 'visit' && this.#bodyWay === 'flows' && this.#body?.mayEnd === true)
       this.#events?.bodyEnd('');
     else if (this.#phase === 'visit') this.#socket.destroy();

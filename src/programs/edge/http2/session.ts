@@ -12,8 +12,7 @@ import type { TLSSocket } from 'node:tls';
 
 import type { Clock } from '../../../lib/clock.ts';
 import { sourceOf } from '../../../lib/networks.ts';
-import type { VisitorHost } from '../http1/visitor-connection.ts';
-import type { Origin } from '../visit.ts';
+import type { Origin, VisitorHost } from '../visit.ts';
 import type { Watched } from '../watch.ts';
 import { Calm } from './calm.ts';
 import { type Frame, type FrameEvents, FrameReader } from './frame-reader.ts';

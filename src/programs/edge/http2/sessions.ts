@@ -3,8 +3,7 @@ import type { TLSSocket } from 'node:tls';
 
 import type { Clock } from '../../../lib/clock.ts';
 import type { Logger } from '../../../lib/log.ts';
-import type { VisitorHost } from '../http1/visitor-connection.ts';
-import type { Origin } from '../visit.ts';
+import type { Origin, VisitorHost } from '../visit.ts';
 import { Holdings } from './holdings.ts';
 import { HpackEncoder } from './hpack-encoder.ts';
 import { Http2Session } from './session.ts';

@@ -8,8 +8,7 @@
  */
 import type { TLSSocket } from 'node:tls';
 
-import type { VisitorHost } from '../http1/visitor-connection.ts';
-import type { Origin } from '../visit.ts';
+import type { Origin, VisitorHost } from '../visit.ts';
 import type { Calm } from './calm.ts';
 import { type ErrorCode, errors, firstWindow, resetFrame } from './frames.ts';
 import type { DecodedHead } from './hpack-decoder.ts';

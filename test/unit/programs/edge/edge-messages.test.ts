@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, it } from 'node:test';
 
 import { EdgePlace } from '../../../support/edge-place.ts';
 import { eventually } from '../../../support/eventually.ts';
-import { ManualClock } from '../../../support/manual-clock.ts';
+import { ManualClock, settle } from '../../../support/manual-clock.ts';
 
 const close = 'Connection: close\r\n\r\n';
 const get = `GET / HTTP/1.1\r\nHost: a.localhost\r\n${close}`;
@@ -145,6 +145,60 @@ describe('Edge with messages of all kinds', () => {
     const told = await place.raw(`${heads.join('')}${get}`);
     const order = [...told.matchAll(/\r\n\r\n\/(\d+)/g)].map(([, number]) => Number(number));
     assert.deepEqual(order, [...heads.keys()]);
+  });
+
+  describe('with a visitor who sends requests ahead and takes no answers', () => {
+    const [asked, bytes] = [1500, 15_000];
+    const last = `\r\n\r\n${`/${String(asked - 1)}`.padEnd(bytes)}`;
+    let answered: number;
+    let visitor: ReturnType<typeof connect>;
+    beforeEach(async () => {
+      answered = 0;
+      const { port } = await place.app((req, res) => {
+        answered++;
+        res.end(String(req.url).padEnd(bytes));
+      });
+      place.routeTo(port);
+      visitor = connect();
+      visitor.socket.pause();
+      for (let at = 0; at < asked; at++)
+        visitor.socket.write(`GET /${String(at)} HTTP/1.1\r\nHost: a.localhost\r\n\r\n`);
+      // Nothing for a while: what the kernel's buffers take is taken by then.
+      for (
+        let still = 0, seen = 0;
+        still < 20;
+        still = seen > 0 && seen === answered ? still + 1 : 0
+      ) {
+        seen = answered;
+        await new Promise((resolve) => setTimeout(resolve, 10));
+      }
+    });
+
+    it('begins no more of them until he does', async () => {
+      assert.ok(answered < asked);
+      await clock.advance(500_000);
+      visitor.socket.resume();
+      await eventually('the last answer', () => visitor.told().endsWith(last));
+      const order = [...visitor.told().matchAll(/\r\n\r\n\/(\d+) /g)].map(([, at]) => Number(at));
+      assert.equal(order.join(), [...Array(asked).keys()].join());
+    });
+
+    it('closes his connection after ten minutes', async () => {
+      await clock.advance(601_000);
+      visitor.socket.resume();
+      await eventually('it is closed', () => visitor.socket.closed);
+      assert.ok(visitor.told().length < asked * bytes);
+    });
+
+    it('sends him what is answered when he sends no more', async () => {
+      await new Promise<void>((resolve) => visitor.socket.end(resolve));
+      await settle();
+      visitor.socket.resume();
+      await eventually('it is closed', () => visitor.socket.closed);
+      const told = visitor.told();
+      assert.equal(told.length - told.lastIndexOf('\r\n\r\n') - 4, bytes);
+      assert.equal([...told.matchAll(/HTTP\/1\.1 200 /g)].length, answered);
+    });
   });
 
   it('ends the exchange with the app when a visitor leaves that has sent requests ahead', async () => {
