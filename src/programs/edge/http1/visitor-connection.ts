@@ -273,7 +273,8 @@ export class VisitorConnection implements Visit {
       at = body.read(bytes, at, bytes.length);
       if (body.isMalformed) {
         this.#keeps = false;
-        this.#events?.bodyMalformed();
+        if (this.#isAnswered) this.#close();
+        else this.#events?.bodyMalformed();
         return;
       }
       if (body.to > body.from && this.#bodyWay === 'flows')

@@ -238,6 +238,21 @@ describe('Edge with messages of all kinds', () => {
     }
   });
 
+  it('closes the connection where what comes behind an early answer can be no body', async () => {
+    await app((socket) => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'));
+    for (const [host, status] of [
+      ['nobody.localhost', '404'],
+      ['a.localhost', '200'],
+    ] as const) {
+      const { socket, told } = connect();
+      socket.write(`POST / HTTP/1.1\r\nHost: ${host}\r\nTransfer-Encoding: chunked\r\n\r\n`);
+      await eventually('an answer', () => told().startsWith(`HTTP/1.1 ${status} `));
+      assert.match(told(), /connection: keep-alive/);
+      socket.write(`zz\r\n${get}`);
+      await eventually('it is closed', () => socket.closed, 5000);
+    }
+  });
+
   it('refuses a head of 64 kB, and one that does not come', async () => {
     await app(() => undefined);
     const head = 'GET / HTTP/1.1\r\nHost: a.localhost\r\n';
