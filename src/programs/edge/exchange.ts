@@ -45,6 +45,8 @@ const hasHsts = /^strict-transport-security:/im;
 const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 type Phase = 'begins' | 'sent' | 'answered' | 'over';
+/** Of the body: it is for the visitor to go on, or for the app to take what came; nothing of it is to come. */
+type BodyPhase = 'awaited' | 'paused' | 'over';
 
 export class Exchange implements VisitEvents, AppEvents, Watched {
   /** As the app and the visitor know it. */
@@ -65,8 +67,7 @@ export class Exchange implements VisitEvents, AppEvents, Watched {
   readonly #startedS: number;
   /** When something came or was taken last. */
   #movedS: number;
-  /** Whether it is for the visitor to go on. */
-  #awaitsBody = false;
+  #bodyPhase: BodyPhase = 'over';
   #tries = 0;
   #wasTaken = false;
   #wantsNew = false;
@@ -116,7 +117,8 @@ export class Exchange implements VisitEvents, AppEvents, Watched {
     if (this.#status === 101) return;
     const { idleSeconds, totalSeconds } = this.#route.settings;
     const isLate = totalSeconds !== null && nowS - this.#startedS > totalSeconds;
-    if (isLate || nowS - this.#movedS > idleSeconds) this.#end(this.#awaitsBody ? 408 : 504);
+    if (isLate || nowS - this.#movedS > idleSeconds)
+      this.#end(this.#bodyPhase === 'awaited' ? 408 : 504);
   }
 
   #try(): void {
@@ -164,14 +166,14 @@ export class Exchange implements VisitEvents, AppEvents, Watched {
   bodyFlush(): void {
     this.#movedS = this.#host.watch.nowS;
     if (this.#connection?.flush() !== false) return;
-    this.#awaitsBody = false;
+    this.#bodyPhase = 'paused';
     this.#visit.pauseBody();
   }
 
   bodyEnd(trailers: string): void {
     const connection = this.#connection;
     if (connection === undefined) return;
-    this.#awaitsBody = false;
+    this.#bodyPhase = 'over';
     this.#movedS = this.#host.watch.nowS;
     if (this.#status === 101) {
       connection.endSending();
@@ -228,7 +230,8 @@ export class Exchange implements VisitEvents, AppEvents, Watched {
 
   appDrained(): void {
     this.#movedS = this.#host.watch.nowS;
-    this.#awaitsBody = true;
+    if (this.#bodyPhase !== 'paused') return;
+    this.#bodyPhase = 'awaited';
     this.#visit.resumeBody();
   }
 
@@ -261,7 +264,7 @@ export class Exchange implements VisitEvents, AppEvents, Watched {
     const hasBody = this.#visit.head.body !== 0;
     connection.send(this, this.#host.headFor(this.#visit, this.#requestId), hasBody);
     if (!hasBody || this.#connection !== connection) return;
-    this.#awaitsBody = true;
+    this.#bodyPhase = 'awaited';
     this.#visit.takeBody();
   }
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import net from 'node:net';
 import { once } from 'node:events';
 import { afterEach, beforeEach, describe, it } from 'node:test';
@@ -9,12 +9,66 @@ import {
   type AppEdgeSettings,
   defaultEdgeSettings,
 } from '../../../../src/protocol/app-edge-settings.ts';
+import { noHead } from '../../../../src/programs/edge/http1/request-head.ts';
+import type { Visit, VisitEvents } from '../../../../src/programs/edge/visit.ts';
 import { EdgePlace } from '../../../support/edge-place.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
 const app = { id: 'app_1', name: 'Shop' };
 const mebibyte = 1024 * 1024;
+
+/** A visit whose body the test sends. */
+class Upload implements Visit {
+  readonly head = {
+    ...noHead,
+    method: 'POST',
+    target: '/',
+    host: 'a.localhost',
+    body: 'chunked',
+  } as const;
+  readonly origin = { address: '127.0.0.1', proto: 'http' } as const;
+  readonly holdsBytes = false;
+  events: VisitEvents | undefined;
+  /** Whether more of it is wanted. */
+  isFlowing = false;
+  /** Of the answer; 0: there is none. */
+  status = 0;
+
+  listen(events: VisitEvents): void {
+    this.events = events;
+  }
+
+  takeBody(): void {
+    this.isFlowing = true;
+  }
+
+  pauseBody(): void {
+    this.isFlowing = false;
+  }
+
+  resumeBody(): void {
+    this.isFlowing = true;
+  }
+
+  notice({ status }: { status: number }): void {
+    this.status = status;
+  }
+
+  answer(): void {
+    assert.fail('The app does not answer');
+  }
+
+  flush(): boolean {
+    return true;
+  }
+
+  dropBody(): void {}
+  interim(): void {}
+  bytes(): void {}
+  end(): void {}
+  cut(): void {}
+}
 
 describe('the edge and what an app wants of it', () => {
   let clock: ManualClock;
@@ -102,6 +156,27 @@ describe('the edge and what an app wants of it', () => {
     await clock.advance(7000);
     await eventually('the answer', () => read().startsWith('HTTP/1.1 408 '));
     socket.destroy();
+  });
+
+  it('answers 504 for an app that takes the end of a body late and stays silent', async () => {
+    const requests: IncomingMessage[] = [];
+    const { port } = await place.app((req) => void requests.push(req));
+    lead({ idleSeconds: 5 }, port);
+    const visit = new Upload();
+    place.edge.visit(visit);
+    await eventually('the request', () => visit.isFlowing && requests.length === 1);
+    // Its last piece is the one that is too much for the app.
+    const piece = Buffer.alloc(16 * 1024);
+    while (visit.isFlowing) {
+      visit.events?.bodyBytes(piece, 0, piece.length);
+      visit.events?.bodyFlush();
+    }
+    visit.events?.bodyEnd('');
+    const [request] = requests;
+    assert.ok(request);
+    await once(request.resume(), 'end');
+    await clock.advance(7000);
+    assert.equal(visit.status, 504);
   });
 
   it('ends what takes longer in all than it may, however much comes', async () => {
