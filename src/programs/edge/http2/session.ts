@@ -6,7 +6,8 @@
  * 2. What costs its client nothing is counted (`calm.ts`); with too much of it the session ends with ENHANCE_YOUR_CALM.
  * 3. Once it drains its client is told so. What that sent before it knew is answered; the session ends with its last
  *    stream.
- * 4. A session on which nothing moves, or whose next head does not become whole, is closed in time.
+ * 4. A session on which nothing moves, or whose next head does not become whole, is closed in time. How long a stream may
+ *    be silent is for its exchange to say, until its answer is whole.
  */
 import type { TLSSocket } from 'node:tls';
 
@@ -84,6 +85,8 @@ export class Http2Session implements FrameEvents, StreamsHost, Watched {
   #headS: number;
   #drainS = 0;
   #lingered = 0;
+  /** It ends without an error. */
+  #isWell = false;
 
   constructor({ socket, origin, host, clock, encoder, holdings, calmed }: SessionOptions) {
     this.socket = socket;
@@ -92,7 +95,7 @@ export class Http2Session implements FrameEvents, StreamsHost, Watched {
     this.encoder = encoder;
     this.#calmed = calmed;
     this.calm = new Calm(clock, () => this.#lose());
-    this.share = holdings.open(sourceOf(origin.address), () => this.#lose());
+    this.share = holdings.open(sourceOf(origin.address), () => this.#relieve());
     this.sender = new Sender(socket, this.share, () => this.#lose());
     this.#streams = new Streams(this);
     this.#heads = new HeadReader((...head) => this.#streams.head(...head));
@@ -100,7 +103,8 @@ export class Http2Session implements FrameEvents, StreamsHost, Watched {
     host.watch.add(this);
     socket.on('data', (bytes: Buffer) => this.#take(bytes));
     socket.on('end', () => this.#end());
-    socket.on('drain', () => this.#moved());
+    socket.on('drain', () => this.moved());
+    socket.once('finish', () => this.moved());
     socket.once('close', () => this.#closed());
     this.sender.control(ownSettings + windowFrame(0, sessionWindow - firstWindow));
   }
@@ -124,7 +128,7 @@ export class Http2Session implements FrameEvents, StreamsHost, Watched {
         this.#lookAtOpen(nowS, forS);
         return;
       case 'closing':
-        if (forS >= lingerS) this.socket.destroy();
+        if (forS >= this.#closesInS()) this.socket.destroy();
         return;
       case 'closed':
     }
@@ -134,10 +138,15 @@ export class Http2Session implements FrameEvents, StreamsHost, Watched {
   fail(code: ErrorCode): void {
     if (this.#isOver()) return;
     this.#phase = 'closing';
-    this.#moved();
+    this.#isWell = code === errors.none;
+    this.moved();
     this.#reader.stop();
     this.sender.last(goawayFrame(this.#streams.last, code));
     this.#streams.close();
+  }
+
+  moved(): void {
+    this.#sinceS = this.host.watch.nowS;
   }
 
   idle(): void {
@@ -145,13 +154,13 @@ export class Http2Session implements FrameEvents, StreamsHost, Watched {
   }
 
   dataBegins(stream: number, length: number): void {
-    this.#moved();
+    this.moved();
     if (this.#phase !== 'open' || this.#heads.isWithin) this.fail(errors.protocol);
     else this.#streams.dataBegins(stream, length);
   }
 
   data(bytes: Buffer, from: number, to: number): void {
-    this.#moved();
+    this.moved();
     this.#streams.data(bytes, from, to);
   }
 
@@ -160,7 +169,7 @@ export class Http2Session implements FrameEvents, StreamsHost, Watched {
   }
 
   frame(frame: Frame): void {
-    this.#moved();
+    this.moved();
     const { type } = frame;
     const isInOrder =
       (this.#phase === 'open' || type === frameTypes.settings) &&
@@ -177,6 +186,7 @@ export class Http2Session implements FrameEvents, StreamsHost, Watched {
   #take(bytes: Buffer): void {
     if (this.#isOver()) {
       if ((this.#lingered += bytes.length) > lingerBytes) this.socket.destroy();
+      if (this.#isWell) this.moved();
       return;
     }
     const at = this.#preface.isWhole ? 0 : this.#preface.read(bytes);
@@ -271,7 +281,8 @@ export class Http2Session implements FrameEvents, StreamsHost, Watched {
     const isIncomplete = this.#phase !== 'open' || this.#heads.isWithin;
     if (isIncomplete && nowS - this.#headS >= headS) this.fail(errors.protocol);
     else if (this.#streams.isIdle && forS >= keepS) this.fail(errors.none);
-    else if (!this.#streams.isIdle && forS >= silenceS) this.socket.destroy();
+    else if (!this.#streams.isIdle && forS >= silenceS && !this.#streams.isWatched)
+      this.socket.destroy();
     else if (this.#drain === 'told' && nowS - this.#drainS >= lastWordS) this.#refuseMore();
   }
 
@@ -282,14 +293,25 @@ export class Http2Session implements FrameEvents, StreamsHost, Watched {
     this.fail(errors.enhanceYourCalm);
   }
 
+  /** It holds too much. */
+  #relieve(): void {
+    if (this.#isOver()) this.socket.destroy();
+    else this.#lose();
+  }
+
+  /**
+   * A client that did no wrong closes once it has taken all. What it says meanwhile, to a socket that is no more, would
+   * cost it what the kernel has not sent.
+   */
+  #closesInS(): number {
+    if (!this.#isWell) return lingerS;
+    return this.socket.writableLength > 0 ? silenceS : keepS;
+  }
+
   /** Who sends no more is taken to be gone. */
   #end(): void {
     if (this.#isOver()) this.socket.destroySoon();
     else this.socket.destroy();
-  }
-
-  #moved(): void {
-    this.#sinceS = this.host.watch.nowS;
   }
 
   #isOver(): boolean {

@@ -31,6 +31,8 @@ export interface StreamsHost {
   /** New streams are not taken any more. */
   readonly isClosed: boolean;
   fail(code: ErrorCode): void;
+  /** Something was sent. */
+  moved(): void;
   /** No stream is under way any more. */
   idle(): void;
 }
@@ -87,6 +89,11 @@ export class Streams implements VisitSession {
 
   get isIdle(): boolean {
     return this.#underWay.size === 0;
+  }
+
+  /** Whether somebody sees to it that one of them ends. */
+  get isWatched(): boolean {
+    return [...this.#underWay.values()].some(({ visit }) => visit.isWatched);
   }
 
   /** A head came. */
@@ -198,6 +205,7 @@ export class Streams implements VisitSession {
   }
 
   sent(visit: Http2Visit): void {
+    this.#session.moved();
     this.#session.calm.earn(earnedByFrame);
     if (!visit.out.isOver) return;
     if (visit.isReceived) this.#end(visit);

@@ -69,6 +69,11 @@ export class Http2Visit implements Visit {
     this.out = new SendStream(id, windows.sends, () => this.#sent());
   }
 
+  /** Its answer is not whole: whoever gives that looks how long it takes. */
+  get isWatched(): boolean {
+    return this.#events !== undefined;
+  }
+
   listen(events: VisitEvents): void {
     this.#events = events;
   }

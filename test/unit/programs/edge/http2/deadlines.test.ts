@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
 
+import { defaultEdgeSettings } from '../../../../../src/protocol/app-edge-settings.ts';
 import { CertificateAuthority } from '../../../../support/certificate-authority.ts';
 import { EdgePlace } from '../../../../support/edge-place.ts';
-import { eventually } from '../../../../support/eventually.ts';
+import { eventually, found } from '../../../../support/eventually.ts';
 import {
   endHeaders,
   endStream,
@@ -24,6 +27,11 @@ const head = fieldBlock(
   [':path', '/'],
   [':authority', host],
 );
+const bytesOf = (value: number): Buffer => {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32BE(value);
+  return bytes;
+};
 const asks = (stream: number): Buffer => frame(types.headers, endHeaders | endStream, stream, head);
 
 describe('Http2Session, in time', { skip: needs('openssl') }, () => {
@@ -31,7 +39,7 @@ describe('Http2Session, in time', { skip: needs('openssl') }, () => {
   let clock: ManualClock;
   let place: EdgePlace;
   let raw: RawHttp2;
-  let held: (() => void)[];
+  let held: ServerResponse[];
   before(() => {
     authority = new CertificateAuthority();
   });
@@ -42,10 +50,11 @@ describe('Http2Session, in time', { skip: needs('openssl') }, () => {
     await place.listenTls();
     place.edge.setCertificates([authority.issue([host])]);
     held = [];
-    const { port } = await place.app((_req, res) => {
-      held.push(() => res.end('late'));
-    });
-    place.routeTo(port);
+    const { port } = await place.app((_req, res) => void held.push(res));
+    const targets = [{ host: '127.0.0.1', port }];
+    place.edge.setRoutes([
+      { host, targets, settings: { ...defaultEdgeSettings, idleSeconds: 3600 } },
+    ]);
     raw = await RawHttp2.open(place.tlsPort, host, authority.root);
   });
   afterEach(async () => {
@@ -89,10 +98,56 @@ describe('Http2Session, in time', { skip: needs('openssl') }, () => {
   it('lets a request wait for as long as its app may take', async () => {
     raw.write(preface, asks(1));
     await eventually('it is under way', () => held.length === 1);
-    await clock.advance(500_000);
-    held[0]?.();
+    await clock.advance(1_800_000);
+    held[0]?.end('late');
     await eventually('an answer', () => raw.isAnswered(1));
     assert.equal(raw.body(1), 'late');
+    await clock.advance(70_000);
+    raw.write(asks(3));
+    await eventually('the next is under way', () => held.length === 2);
+  });
+
+  it('lets one go on whose client only takes', async () => {
+    raw.write(preface, asks(1));
+    await eventually('it is under way', () => held.length === 1);
+    let all = '';
+    for (let at = 0; at < 4; at++) {
+      held[0]?.write('event');
+      all += 'event';
+      await eventually('the event', () => raw.body(1) === all);
+      await clock.advance(300_000);
+    }
+    held[0]?.end();
+    await eventually('the end', () => raw.isAnswered(1));
+  });
+
+  it('ends one that takes nothing of what is answered for ten minutes', async () => {
+    const noWindow = frame(types.settings, 0, 0, Buffer.of(0, 4, 0, 0, 0, 0));
+    raw.write(preface, noWindow, asks(1));
+    await eventually('it is under way', () => held.length === 1);
+    held[0]?.end('late');
+    await eventually('its head', () => raw.frames.some(({ type }) => type === types.headers));
+    await clock.advance(590_000);
+    assert.equal(raw.isClosed, false);
+    await clock.advance(11_000);
+    await ended();
+    assert.equal(raw.body(1), '');
+  });
+
+  it('lets a client that is slow take all of the last answer, and say so', async () => {
+    const most = 2 ** 31 - 1;
+    const settings = frame(types.settings, 0, 0, Buffer.of(0, 4, ...bytesOf(most)));
+    const wider = frame(types.windowUpdate, 0, 0, bytesOf(most - 65_535));
+    const leaves = frame(types.goaway, 0, 0, Buffer.alloc(8));
+    raw.write(preface, settings, wider, asks(1), leaves);
+    const response = await found('it is under way', () => held[0]);
+    raw.socket.pause();
+    await once(response.end('x'.repeat(1_000_000)), 'close');
+    await clock.advance(60_000);
+    raw.write(frame(types.windowUpdate, 0, 1, bytesOf(1)));
+    raw.socket.resume();
+    await eventually('the end', () => raw.isAnswered(1), 5000);
+    assert.equal(raw.body(1).length, 1_000_000);
   });
 
   it('refuses streams of a client that does not say whether it knows that the edge drains', async () => {
@@ -102,7 +157,7 @@ describe('Http2Session, in time', { skip: needs('openssl') }, () => {
     await clock.advance(3000);
     raw.write(asks(3));
     await eventually('a refusal', () => raw.resetCode(3) === refusedStream);
-    held[0]?.();
+    held[0]?.end('late');
     await ended();
     assert.deepEqual([raw.body(1), raw.goawayCode], ['late', noError]);
   });
