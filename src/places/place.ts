@@ -135,7 +135,7 @@ export interface AppFiles extends OwnPaths {
   /** Removes every release but those named, and what a crash left half done. */
   keepReleases(names: ReadonlySet<string>): Promise<void>;
   /** Removes all. */
-  remove(): Promise<void>;
+  remove(signal?: AbortSignal): Promise<void>;
 }
 
 export interface SourceArchive {
@@ -176,5 +176,5 @@ export interface DatabaseFiles extends OwnPaths {
   lend(uid: number | null): Promise<void>;
   handOver(): Promise<void>;
   /** Removes all. */
-  remove(): Promise<void>;
+  remove(signal?: AbortSignal): Promise<void>;
 }

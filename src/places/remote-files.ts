@@ -86,13 +86,16 @@ export class RemoteAppFiles extends AppPaths implements AppFiles {
     await this.#do({ op: 'keep', releases: [...names] });
   }
 
-  async remove(): Promise<void> {
-    await this.#do({ op: 'remove' });
+  async remove(signal?: AbortSignal): Promise<void> {
+    await this.#do({ op: 'remove' }, signal);
   }
 
-  async #do(request: Without<AppFilesRequest, 'owner'>): Promise<void> {
+  async #do(request: Without<AppFilesRequest, 'owner'>, signal?: AbortSignal): Promise<void> {
     const message = { owner: this.#owner, ...request };
-    await this.#link.call(placeCalls.app, message, { timeoutMs: treeMs });
+    await this.#link.call(placeCalls.app, message, {
+      timeoutMs: treeMs,
+      ...(signal && { signal }),
+    });
   }
 }
 
@@ -133,13 +136,16 @@ export class RemoteDatabaseFiles extends DatabasePaths implements DatabaseFiles 
     await this.#do({ op: 'handOver' });
   }
 
-  async remove(): Promise<void> {
-    await this.#do({ op: 'remove' });
+  async remove(signal?: AbortSignal): Promise<void> {
+    await this.#do({ op: 'remove' }, signal);
   }
 
-  async #do(request: Without<DatabaseFilesRequest, 'owner'>): Promise<void> {
+  async #do(request: Without<DatabaseFilesRequest, 'owner'>, signal?: AbortSignal): Promise<void> {
     const message = { owner: this.#owner, ...request };
-    await this.#link.call(placeCalls.database, message, { timeoutMs: treeMs });
+    await this.#link.call(placeCalls.database, message, {
+      timeoutMs: treeMs,
+      ...(signal && { signal }),
+    });
   }
 }
 

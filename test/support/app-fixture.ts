@@ -80,6 +80,8 @@ export interface FixtureOptions {
   tellStatus?: AppDeps['git']['tellStatus'];
   /** Makes it a driver of containers. */
   images?: ScriptedImages;
+  /** Other servers. */
+  placeAt?: (serverId: string) => Place | undefined;
   /** Actors beyond which idle ones are passivated at once. */
   idleMax?: number;
 }
@@ -242,7 +244,11 @@ export async function appFixture(fixture: FixtureOptions = {}): Promise<AppFixtu
       },
       check: fixture.check ?? (() => Promise.resolve(null)),
     };
-    runtime.register(appDefinition(() => deps));
+    const depsAt = (serverId: string): AppDeps => {
+      const other = fixture.placeAt?.(serverId);
+      return other === undefined ? deps : { ...deps, place: other, driver: other.driver };
+    };
+    runtime.register(appDefinition(depsAt));
     runtime.register(edgeDefinition({ ...deps, placeOf: () => place, hostOf: options.hostOf }));
     runtime.start();
     const watch = new WorkloadWatch({ place, actors: runtime, reader: store, logger });

@@ -4,7 +4,7 @@
  * 1. It is stopped while its files are copied, and is started on the other server. Where anything fails until it is well
  *    there, it goes on where it was, with the files that it had.
  * 2. The files of the place that it is not at are removed when the move is over. A server that is away then is asked
- *    again.
+ *    again. Only another move waits for that.
  * 3. While it is moved it is held: nothing builds, starts, stops or deletes it. A deployment asked for meanwhile waits.
  * 4. A move that a crash cut off while it copied ends; one that had only to start goes on.
  */
@@ -29,7 +29,7 @@ import type { MoveProtocol } from './protocol.ts';
 export interface MovedFiles {
   readonly trees: Pick<OwnTrees, 'fill' | 'pack'>;
   ensure(): Promise<void>;
-  remove(): Promise<void>;
+  remove(signal?: AbortSignal): Promise<void>;
 }
 
 /** What apps and databases do differently. */
@@ -67,6 +67,7 @@ export class Moves<
   readonly #core: WorkloadCore<R, P, D>;
   readonly #host: MoveHost;
   #cancel: AbortController | null = null;
+  #isTidying = false;
 
   constructor(core: WorkloadCore<R, P, D>, host: MoveHost) {
     this.#core = core;
@@ -112,8 +113,11 @@ export class Moves<
       throw new ServiceError('CONFLICT', 'What runs in a container cannot be moved yet.');
     }
     await this.#host.check(to, isForced);
+    if (move?.hasLeftover === true) {
+      this.#beginTidy(move);
+      throw leftover();
+    }
     const [, { uids }] = await Promise.all([from.machine(), to.machine()]);
-    if (move?.hasLeftover === true) await this.#removeLeftover(move);
     const fromUid = core.uid ?? 0;
     const range = uids?.[core.kind.name] ?? null;
     const toUid = range === null || fromUid === 0 ? await freeUid(reader, core.kind.table, range, 0) : fromUid; // prettier-ignore
@@ -226,29 +230,49 @@ export class Moves<
     this.#host.released();
   }
 
-  async #tidy(): Promise<boolean> {
-    const move = this.#core.record?.move;
-    const isOver = move?.phase === 'done' || move?.phase === 'failed';
-    if (!isOver || !move.hasLeftover) return true;
-    try {
-      await this.#removeLeftover(move);
-      return true;
-    } catch (err) {
-      const { context, deps, id } = this.#core;
-      deps.logger.warn({ owner: id, err }, 'move_not_tidied');
-      void context.commit([this.#alarm(tidyAgainMs)]);
-      return false;
-    }
+  /** Whether nothing is left to do. */
+  #tidy(): boolean {
+    const { context, record } = this.#core;
+    const move = record?.move;
+    if (move === undefined) return true;
+    const isOver = move.endedAtMs !== null;
+    if (isOver && !move.hasLeftover) return true;
+    void context.commit([this.#alarm(wakeMs)]);
+    if (isOver) this.#beginTidy(move);
+    return false;
   }
 
-  async #removeLeftover(move: MoveRecord): Promise<void> {
+  #beginTidy(move: MoveRecord): void {
+    if (this.#isTidying) return;
+    this.#isTidying = true;
+    const { context, deps, id } = this.#core;
+    const tidy = async (signal: AbortSignal): Promise<void> => {
+      let isGone = true;
+      try {
+        await this.#removeLeftover(move, signal);
+      } catch (err) {
+        if (signal.aborted) return;
+        deps.logger.warn({ owner: id, err }, 'move_not_tidied');
+        isGone = false;
+      }
+      await context.report(() => {
+        this.#isTidying = false;
+        // It may be deleted meanwhile; another move has not begun.
+        if (this.#core.record === null) return;
+        if (isGone)
+          this.#save({ ...move, hasLeftover: false }, {}, [context.clearAlarm(alarmName)]);
+        else void context.commit([this.#alarm(tidyAgainMs)]);
+      });
+    };
+    context.afterCommit(() => context.work(alarmName, tidy));
+  }
+
+  async #removeLeftover(move: MoveRecord, signal: AbortSignal): Promise<void> {
+    const { record } = this.#core;
     const { fromServerId, fromUid, toServerId, toUid, phase } = move;
-    const isDone = phase === 'done';
-    const serverId = isDone ? fromServerId : toServerId;
-    if (serverId !== this.#core.record?.serverId) {
-      await (await this.#filesAt(serverId, isDone ? fromUid : toUid)).remove();
-    }
-    this.#save({ ...move, hasLeftover: false });
+    const [serverId, uid] = phase === 'done' ? [fromServerId, fromUid] : [toServerId, toUid];
+    if (record === null || serverId === record.serverId) return;
+    await (await this.#filesAt(serverId, uid)).remove(signal);
   }
 
   async #filesAt(serverId: string, uid: number): Promise<MovedFiles> {
@@ -296,6 +320,12 @@ export class Moves<
 function busy(): ServiceError {
   const detail = 'It is being moved. Move it to where it came from to end that.';
   return new ServiceError('CONFLICT', detail);
+}
+
+function leftover(): ServiceError {
+  const detail =
+    'What its last move left at the other server is still to be removed. Try again when that is done; a server that is away has to come back first, or to be removed.';
+  return new ServiceError('CONFLICT', detail, { retryAfterS: 5 });
 }
 
 function interrupted(): ServiceError {

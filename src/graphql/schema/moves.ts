@@ -38,7 +38,8 @@ builder.objectField(DatabaseType, 'move', (t) =>
 
 const ways =
   'Answers as soon as it has begun: `move` tells how it goes. It is stopped while its data goes over, and goes on where ' +
-  'it was when it is not well there. To the server that it came from, while it goes on: it stays there. CONFLICT while ';
+  'it was when it is not well there. To the server that it came from, while it goes on: it stays there. CONFLICT while what its ' +
+  'last move left is still to be removed, and while ';
 
 builder.mutationFields((t) => ({
   moveApp: t.field({

@@ -27,6 +27,10 @@ interface World {
     away: string | null;
     startError: Error | null;
     restored: boolean;
+    draining: boolean;
+    known: boolean;
+    /** Holds up a removal. */
+    removing: Promise<void> | null;
     /** A tree that cannot be packed while it runs. */
     changing: string | null;
   };
@@ -34,7 +38,7 @@ interface World {
   move: (serverId: string) => Promise<unknown>;
   /** Alarms that are set, by when they are due from now. */
   alarms: () => number[];
-  tidy: () => Promise<boolean>;
+  tidy: () => Promise<void>;
 }
 
 /** The parts of the real one that moves use. */
@@ -75,12 +79,12 @@ function world(uids: UidRange | null = { first: 200_000, last: 201_000 }): World
   const clock = new ManualClock();
   const done: string[] = [];
   const is: World['is'] = {
-    ...{ idle: true, stopped: true, restored: false },
-    ...{ away: null, startError: null, changing: null },
+    ...{ idle: true, stopped: true, restored: false, draining: false, known: true },
+    ...{ away: null, startError: null, changing: null, removing: null },
   };
   const reader = {
     get: (_table: unknown, key: string) =>
-      key === there ? { agent: {}, draining: false } : undefined,
+      key === there && is.known ? { agent: {}, draining: is.draining } : undefined,
     list: () => [],
     count: (table: unknown) => (table === tables.restoreRuns && is.restored ? 1 : 0),
   };
@@ -113,10 +117,10 @@ function world(uids: UidRange | null = { first: 200_000, last: 201_000 }): World
         done.push(`fill ${tree} at ${serverId} for ${String(uid)}`);
       },
     },
-    remove: () => {
+    remove: async () => {
       away(serverId);
+      await is.removing;
       done.push(`remove at ${serverId}`);
-      return Promise.resolve();
     },
   });
   const host = {
@@ -146,7 +150,11 @@ function world(uids: UidRange | null = { first: 200_000, last: 201_000 }): World
       alarmAtMs.push(atMs);
       return {};
     },
-    work: (_name: string, work: () => Promise<void>) => void work(),
+    clearAlarm: () => {
+      alarmAtMs = [];
+      return {};
+    },
+    work: (_name: string, work: (signal: AbortSignal) => Promise<void>) => void work(ended.signal),
     report: async (change: () => unknown, stop?: AbortSignal) => {
       stop?.throwIfAborted();
       return await Promise.resolve(change());
@@ -167,7 +175,10 @@ function world(uids: UidRange | null = { first: 200_000, last: 201_000 }): World
       alarmAtMs = [];
       return due;
     },
-    tidy: () => moves().handlers['move-tidy'](),
+    tidy: async () => {
+      moves().handlers['move-tidy']();
+      await settle();
+    },
   };
 }
 
@@ -198,8 +209,9 @@ describe('a move', () => {
     assert.deepEqual(done.slice(2), rest);
     assert.deepEqual([core.record.serverId, core.heldFor], [there, null]);
     assert.deepEqual(made.alarms(), [0]);
-    assert.equal(await made.tidy(), true);
+    await made.tidy();
     assert.equal(done.at(-1), `remove at ${here}`);
+    assert.deepEqual(made.alarms(), []);
   });
 
   it('asks a server that is away every ten minutes whether what is left there can be removed', async () => {
@@ -208,13 +220,54 @@ describe('a move', () => {
     await over(made);
     made.alarms();
     made.is.away = here;
-    assert.equal(await made.tidy(), false);
-    assert.deepEqual(made.alarms(), [10 * minuteMs]);
+    await made.tidy();
+    assert.equal(made.alarms().at(-1), 10 * minuteMs);
     assert.equal(made.core.record.move?.hasLeftover, true);
-    await assert.rejects(made.move(here), { code: 'AGENT_UNREACHABLE' });
     made.is.away = null;
-    assert.equal(await made.tidy(), true);
+    await made.tidy();
     assert.equal(made.core.record.move.hasLeftover, false);
+  });
+
+  it('waits for no removal, is not moved before that is over, and is woken behind a crash meanwhile', async () => {
+    const made = world();
+    await made.move(there);
+    await over(made);
+    made.alarms();
+    const removal = Promise.withResolvers<undefined>();
+    made.is.removing = removal.promise;
+    await made.tidy();
+    await made.tidy();
+    assert.deepEqual(made.alarms(), [minuteMs, minuteMs]);
+    await assert.rejects(made.move(here), { code: 'CONFLICT', message: /still to be removed/ });
+    removal.resolve(undefined);
+    await settle();
+    assert.deepEqual(
+      made.done.filter((step) => step.startsWith('remove')),
+      [`remove at ${here}`],
+    );
+    await made.move(here);
+    assert.equal((await over(made)).phase, 'done');
+  });
+
+  it('tries a removal again when it is to be moved again', async () => {
+    const made = world();
+    await made.move(there);
+    await over(made);
+    made.is.away = here;
+    await made.tidy();
+    made.is.away = null;
+    await assert.rejects(made.move(here), { code: 'CONFLICT' });
+    await settle();
+    await made.move(here);
+  });
+
+  it('is woken behind a crash however long it has copied', async () => {
+    const made = world();
+    made.is.idle = false;
+    await made.move(there);
+    made.alarms();
+    await made.tidy();
+    assert.deepEqual(made.alarms(), [minuteMs]);
   });
 
   it('goes back when it is not well there, and waits 30 s at most for what runs there', async () => {
