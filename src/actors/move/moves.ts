@@ -7,10 +7,12 @@
  *    again. Only another move waits for that.
  * 3. While it is moved it is held: nothing builds, starts, stops or deletes it. A deployment asked for meanwhile waits.
  * 4. A move that a crash cut off while it copied ends; one that had only to start goes on.
+ * 5. A server that drains by the end of the copy gets nothing: one that is to be removed drains, or has counted the move.
  */
 import { pause } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { LogName } from '../../logs/files/log.ts';
+import { localServerId } from '../../places/local-place.ts';
 import type { Machine, OwnTrees, Place, TreeName } from '../../places/place.ts';
 import type { Change } from '../../store/records/table.ts';
 import type { MoveRecord } from '../../store/records/records.ts';
@@ -182,6 +184,7 @@ export class Moves<
     await this.#until(() => host.isStopped(), signal);
     for (const tree of [...changing, 'data']) await copy(tree);
     await context.report(() => {
+      checkServer(this.#core.deps.reader, toServerId);
       const patch = { serverId: toServerId, uid: toUid };
       this.#save({ ...this.#current, phase: 'starting' }, patch);
     }, signal);
@@ -268,10 +271,13 @@ export class Moves<
   }
 
   async #removeLeftover(move: MoveRecord, signal: AbortSignal): Promise<void> {
-    const { record } = this.#core;
+    const { deps, record } = this.#core;
     const { fromServerId, fromUid, toServerId, toUid, phase } = move;
     const [serverId, uid] = phase === 'done' ? [fromServerId, fromUid] : [toServerId, toUid];
     if (record === null || serverId === record.serverId) return;
+    if (record.serverId !== localServerId && !deps.reader.get(tables.servers, record.serverId)) {
+      throw new ServiceError('CONFLICT', 'Its server was removed: what is left may be all of it.');
+    }
     await (await this.#filesAt(serverId, uid)).remove(signal);
   }
 

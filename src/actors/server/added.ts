@@ -140,7 +140,18 @@ class AddedServers {
           'Delete or move them first, or have them moved here with force.',
       );
     }
-    if (server.connected && apps + databases > 0) {
+    const isEmptied = force && server.connected;
+    const moving =
+      reader.count(tables.apps, 'moving', [serverId]) +
+      reader.count(tables.databases, 'moving', [serverId]);
+    if (!isEmptied && moving > 0) {
+      throw new ServiceError(
+        'CONFLICT',
+        `${String(moving)} apps and databases are being moved from or to this server. Remove it when that is done; ` +
+          'moving them to where they came from ends it.',
+      );
+    }
+    if (isEmptied && apps + databases + moving > 0) {
       const agent = { ...server.agent, problem: null, isLeaving: true };
       await this.put({ ...server, draining: true, agent });
       this.#emptying.begin(serverId);

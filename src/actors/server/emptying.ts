@@ -4,6 +4,8 @@
  * 1. Databases go first, so that apps find them here. One after the other: each takes the link for itself.
  * 2. What cannot be moved ends it: the server stays, and says why. So does what a server has that is lost on the way.
  * 3. Previews and what is in trash stay behind.
+ * 4. A move under way, from it or to it, is waited for, and what came meanwhile is moved, too: the server is removed in
+ *    the turn that finds nothing more.
  */
 import { type Clock, pause } from '../../lib/clock.ts';
 import { localServerId } from '../../places/local-place.ts';
@@ -26,6 +28,7 @@ export interface EmptyingOptions {
 }
 
 interface Thing {
+  kind: 'database' | 'app';
   id: string;
   name: string;
   move?: MoveRecord;
@@ -48,8 +51,11 @@ export class Emptying {
     const { context, failed } = this.#options;
     context.work(`empty:${serverId}`, async (signal) => {
       try {
-        await this.#empty(serverId, signal);
-        await context.report(() => context.commit([take(tables.servers, serverId)]));
+        for (;;) {
+          const next = await context.report(() => this.#nextOrTake(serverId));
+          if (next === undefined) return;
+          await this.#moveAway(next, signal);
+        }
       } catch (error) {
         if (signal.aborted) return;
         await context.report(() => failed(serverId, sentenceOf(error)));
@@ -59,34 +65,61 @@ export class Emptying {
     });
   }
 
-  async #empty(serverId: string, signal: AbortSignal): Promise<void> {
-    const { reader, context } = this.#options;
-    const all = { limit: Infinity };
-    const message = { type: 'move', serverId: localServerId, isForced: true } as const;
-    for (const database of reader.list(tables.databases, 'server', [serverId], all)) {
-      if (database.deletedAtMs !== null) continue;
-      await context.actors.ask(databaseActor.at(database.id), message);
-      await this.#moved(database, () => reader.get(tables.databases, database.id), signal);
-    }
-    for (const app of reader.list(tables.apps, 'server', [serverId], all)) {
-      if (app.deletedAtMs !== null || app.previewOf !== undefined) continue;
-      await context.actors.ask(appActor.at(app.id), message);
-      await this.#moved(app, () => reader.get(tables.apps, app.id), signal);
-    }
+  async #nextOrTake(serverId: string): Promise<Thing | undefined> {
+    const next = this.#next(serverId);
+    if (next === undefined) await this.#options.context.commit([take(tables.servers, serverId)]);
+    return next;
   }
 
-  /** Resolves when it is here, and its files are not there any more. */
-  async #moved(
-    { name }: Thing,
-    look: () => Readonly<Thing> | undefined,
-    signal: AbortSignal,
-  ): Promise<void> {
+  /** Something that is there, or on its way from or to there. */
+  #next(serverId: string): Thing | undefined {
+    const { reader } = this.#options;
+    const [key, all] = [[serverId], { limit: Infinity }];
+    const [database] = [
+      ...reader.list(tables.databases, 'moving', key, all),
+      ...reader.list(tables.databases, 'server', key, all).filter(isInUse),
+    ];
+    if (database !== undefined) return { ...database, kind: 'database' };
+    const [app] = [
+      ...reader.list(tables.apps, 'moving', key, all),
+      ...reader
+        .list(tables.apps, 'server', key, all)
+        .filter((one) => isInUse(one) && one.previewOf === undefined),
+    ];
+    return app && { ...app, kind: 'app' };
+  }
+
+  /** Resolves when it is here, and its files are not there any more; or when a move that was under way is over. */
+  async #moveAway(thing: Thing, signal: AbortSignal): Promise<void> {
+    const { actors } = this.#options.context;
+    if (!isSettled(thing.move)) {
+      await this.#settled(thing, signal);
+      return;
+    }
+    const message = { type: 'move', serverId: localServerId, isForced: true } as const;
+    if (thing.kind === 'database') await actors.ask(databaseActor.at(thing.id), message);
+    else await actors.ask(appActor.at(thing.id), message);
+    const move = await this.#settled(thing, signal);
+    if (move?.phase !== 'failed') return;
+    throw new WorkFailed(`${thing.name} is not moved: ${move.error ?? ''}`);
+  }
+
+  async #settled({ kind, id }: Thing, signal: AbortSignal): Promise<MoveRecord | undefined> {
+    const { reader, clock } = this.#options;
     for (;;) {
-      const move = look()?.move;
-      if (move?.phase === 'failed')
-        throw new WorkFailed(`${name} is not moved: ${move.error ?? ''}`);
-      if (move === undefined || (move.phase === 'done' && !move.hasLeftover)) return;
-      await pause(this.#options.clock, pollMs, signal);
+      const isDatabase = kind === 'database';
+      const thing = isDatabase ? reader.get(tables.databases, id) : reader.get(tables.apps, id);
+      if (isSettled(thing?.move)) return thing?.move;
+      await pause(clock, pollMs, signal);
     }
   }
+}
+
+function isInUse({ deletedAtMs }: { deletedAtMs: number | null }): boolean {
+  return deletedAtMs === null;
+}
+
+/** Whether it is over, and nothing of it is left at the other server. */
+function isSettled(move: MoveRecord | undefined): boolean {
+  return move === undefined || (move.endedAtMs !== null && !move.hasLeftover);
 }

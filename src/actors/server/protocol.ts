@@ -28,7 +28,8 @@ export type ServersProtocol = {
   reissue: { in: { serverId: string }; out: AddedServer };
   /**
    * NOT_FOUND; CONFLICT for one that was not added, and while something is there, unless `force`: that is moved here if the
-   * server is connected (false: it is removed after that), else left behind.
+   * server is connected (false: it is removed after that), else left behind. CONFLICT also while something is being moved from
+   * or to it, which the former waits for.
    */
   remove: { in: { serverId: string; force: boolean }; out: boolean };
   /** Nothing new is put on it, or is again. NOT_FOUND, CONFLICT. */

@@ -143,8 +143,9 @@ builder.mutationFields((t) => ({
   removeServer: t.boolean({
     description:
       'For the instance administrator. Its certificates are revoked at once. CONFLICT while apps or databases are there, ' +
-      'unless forced: they are moved to this machine then, false is answered, and the server is removed after that; it stays, with ' +
-      'its `problem`, when one of them cannot be moved. What a server has that is not connected is left behind.',
+      'or are being moved from or to it, unless forced: they are moved to this machine then, false is answered, and the server is ' +
+      'removed after that; it stays, with its `problem`, when one of them cannot be moved. What a server has that is not connected ' +
+      'is left behind, but a move is not: CONFLICT until it is over.',
     args: {
       id: t.arg.id({ required: true }),
       force: t.arg.boolean({ defaultValue: false }),

@@ -83,6 +83,8 @@ export const tables = {
     hosts: { keys: (r) => (r.hosts?.length ? [[r.id]] : []) },
     // Those on other servers, also in trash.
     server: { keys: onAnother },
+    // Those with a move under way, by both of its servers.
+    moving: { keys: moveEnds },
   }),
   databases: table<stored.DatabaseRecord>()('databases', (r) => r.id, {
     uid: { keys: (r) => (r.uid > 0 ? [[r.uid]] : []), unique: 'This uid is taken.' },
@@ -91,6 +93,7 @@ export const tables = {
     // Databases of which something runs, or should run.
     runs: { keys: (r) => (databaseRuns(r) ? [[r.id]] : []) },
     server: { keys: onAnother },
+    moving: { keys: moveEnds },
   }),
   domains: table<stored.DomainRecord>()('domains', (r) => r.id, {
     app: { keys: (r) => [[r.appId, r.id]] },
@@ -216,6 +219,11 @@ export const tables = {
 /** Most are on this machine, of which nobody asks what is there. */
 function onAnother({ id, serverId }: { id: string; serverId: string }): string[][] {
   return serverId === 'srv_local' ? [] : [[serverId, id]];
+}
+
+function moveEnds({ id, move }: { id: string; move?: stored.MoveRecord }): string[][] {
+  if (move?.endedAtMs !== null) return [];
+  return [move.fromServerId, move.toServerId].map((serverId) => [serverId, id]);
 }
 
 /** Previews stand with the app that they are of. */

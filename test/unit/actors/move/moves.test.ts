@@ -270,6 +270,33 @@ describe('a move', () => {
     assert.deepEqual(made.alarms(), [minuteMs]);
   });
 
+  it('stays where it was when the other server drains meanwhile, or is removed', async () => {
+    for (const [change, error] of [
+      [{ draining: true }, /is draining/],
+      [{ known: false }, /names no server/],
+    ] as const) {
+      const made = world();
+      made.is.idle = false;
+      await made.move(there);
+      Object.assign(made.is, change, { idle: true });
+      const move = await over(made);
+      assert.equal(move.phase, 'failed');
+      assert.match(move.error ?? '', error);
+      assert.equal(made.core.record.serverId, here);
+      assert.ok(!made.done.includes(`start at ${there}`));
+    }
+  });
+
+  it('keeps what is left of it elsewhere when its own server is not known any more', async () => {
+    const made = world();
+    await made.move(there);
+    await over(made);
+    made.is.known = false;
+    await made.tidy();
+    assert.ok(!made.done.some((step) => step.startsWith('remove')));
+    assert.equal(made.core.record.move?.hasLeftover, true);
+  });
+
   it('goes back when it is not well there, and waits 30 s at most for what runs there', async () => {
     const made = world();
     made.is.startError = new ServiceError('CONFLICT', 'It ended.');

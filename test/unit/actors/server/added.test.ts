@@ -190,6 +190,30 @@ describe('servers that somebody adds', () => {
     assert.equal(await remove(server.id, true), true);
   });
 
+  it('keeps a server that something is being moved from or to, even when it is given up', async () => {
+    const { server } = await add();
+    const moving = (fromServerId: string, toServerId: string, endedAtMs: number | null): void => {
+      const at = {
+        serverId: 'srv_local',
+        uid: 0,
+        slug: 'a',
+        run: { draining: [] },
+        deletedAtMs: null,
+      };
+      const move = { fromServerId, toServerId, endedAtMs };
+      store.write([put(tables.apps, { ...at, id: 'app_1', move } as unknown as AppRecord)]);
+    };
+    const refused = { code: 'CONFLICT', message: /^1 apps and databases are being moved/ };
+    // It starts here: there it goes back when it is not well.
+    moving(server.id, 'srv_local', null);
+    await assert.rejects(remove(server.id), refused);
+    await assert.rejects(remove(server.id, true), refused);
+    moving('srv_local', server.id, null);
+    await assert.rejects(remove(server.id, true), refused);
+    moving('srv_local', server.id, 1);
+    assert.equal(await remove(server.id), true);
+  });
+
   it('changes nothing of servers that were not added', async () => {
     const node = { id: 'srv_node', name: 'node', runtime: 'swarm', connected: true } as const;
     store.write([
