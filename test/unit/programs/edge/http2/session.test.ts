@@ -90,7 +90,7 @@ describe('Http2Session that ends while its client has not taken all', () => {
     client.takes = false;
     client.bytes = 0;
     visit?.answer({
-      ...{ status: 200, reason: 'OK', fields: '', body: body.length, trailer: '' },
+      ...{ status: 200, reason: 'OK', fields: '', date: '', body: body.length, trailer: '' },
       ...{ keepsConnection: true, keepsForS: undefined, upgrade: '' },
     });
     visit?.bytes(body, 0, body.length);
