@@ -4,7 +4,7 @@
  * 1. It is stopped while its files are copied, and is started on the other server. Where anything fails until it is well
  *    there, it goes on where it was, with the files that it had.
  * 2. The files of the place that it is not at are removed when the move is over. A server that is away then is asked
- *    again. Only another move waits for that.
+ *    again. Only another move waits for that, and not for long.
  * 3. While it is moved it is held: nothing builds, starts, stops or deletes it. A deployment asked for meanwhile waits.
  * 4. A move that a crash cut off while it copied ends; one that had only to start goes on.
  * 5. A server that drains by the end of the copy gets nothing: one that is to be removed drains, or has counted the move.
@@ -60,6 +60,8 @@ const tidyAgainMs = 10 * 60_000;
 const wakeMs = 60_000;
 /** How long it is waited for what has started at the other server to end there, before it goes back. */
 const endMs = 30_000;
+/** How long a move waits until what the last one left is removed. */
+const tidyMs = 10_000;
 
 export class Moves<
   R extends WorkloadRecord,
@@ -69,7 +71,8 @@ export class Moves<
   readonly #core: WorkloadCore<R, P, D>;
   readonly #host: MoveHost;
   #cancel: AbortController | null = null;
-  #isTidying = false;
+  /** Resolves with whether what the last move left is gone; null: nobody removes it now. */
+  #tidying: Promise<boolean> | null = null;
 
   constructor(core: WorkloadCore<R, P, D>, host: MoveHost) {
     this.#core = core;
@@ -115,10 +118,7 @@ export class Moves<
       throw new ServiceError('CONFLICT', 'What runs in a container cannot be moved yet.');
     }
     await this.#host.check(to, isForced);
-    if (move?.hasLeftover === true) {
-      this.#beginTidy(move);
-      throw leftover();
-    }
+    if (move?.hasLeftover === true && !(await this.#isTidySoon(move))) throw leftover();
     const [, { uids }] = await Promise.all([from.machine(), to.machine()]);
     const fromUid = core.uid ?? 0;
     const range = uids?.[core.kind.name] ?? null;
@@ -241,14 +241,21 @@ export class Moves<
     const isOver = move.endedAtMs !== null;
     if (isOver && !move.hasLeftover) return true;
     void context.commit([this.#alarm(wakeMs)]);
-    if (isOver) this.#beginTidy(move);
+    if (isOver) void this.#isTidied(move);
     return false;
   }
 
-  #beginTidy(move: MoveRecord): void {
-    if (this.#isTidying) return;
-    this.#isTidying = true;
+  #isTidySoon(move: MoveRecord): Promise<boolean> {
+    const late = Promise.withResolvers<boolean>();
+    const cancel = this.#core.deps.clock.after(tidyMs, () => late.resolve(false));
+    return Promise.race([this.#isTidied(move), late.promise]).finally(cancel);
+  }
+
+  #isTidied(move: MoveRecord): Promise<boolean> {
+    if (this.#tidying !== null) return this.#tidying;
     const { context, deps, id } = this.#core;
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    this.#tidying = promise;
     const tidy = async (signal: AbortSignal): Promise<void> => {
       let isGone = true;
       try {
@@ -258,16 +265,18 @@ export class Moves<
         deps.logger.warn({ owner: id, err }, 'move_not_tidied');
         isGone = false;
       }
+      resolve(isGone);
       await context.report(() => {
-        this.#isTidying = false;
-        // It may be deleted meanwhile; another move has not begun.
-        if (this.#core.record === null) return;
+        this.#tidying = null;
+        // It may be deleted meanwhile, or moved again.
+        if (this.#core.record?.move?.startedAtMs !== move.startedAtMs) return;
         if (isGone)
           this.#save({ ...move, hasLeftover: false }, {}, [context.clearAlarm(alarmName)]);
         else void context.commit([this.#alarm(tidyAgainMs)]);
       });
     };
     context.afterCommit(() => context.work(alarmName, tidy));
+    return promise;
   }
 
   async #removeLeftover(move: MoveRecord, signal: AbortSignal): Promise<void> {
