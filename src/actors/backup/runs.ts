@@ -4,7 +4,8 @@
  * 1. Runs of one target go one after another; over the instance so many at a time, by turns of teams.
  * 2. A run that does not succeed is ended when what it wrote was removed. Where that does not work it is tried
  *    again later, for as long as the destination is there.
- * 3. Successful runs of a schedule beyond its `keep` are removed after the next success, the oldest first.
+ * 3. Successful runs of a schedule beyond its `keep` are removed after the next success, the oldest first. Those of
+ *    a clock that was ahead count as the oldest; the run that has just succeeded stays.
  */
 import type { Artifact } from '../../backups/runs/artifact.ts';
 import { RunTurns } from '../../backups/runs/run-turns.ts';
@@ -256,7 +257,11 @@ export class Runs {
       scheduleId === null ? undefined : deps.reader.get(tables.backupSchedules, scheduleId);
     if (schedule === undefined) return;
     const kept = deps.reader.list(tables.backupRuns, 'kept', [schedule.id], { limit: Infinity });
-    for (const old of kept.slice(0, -schedule.keep)) {
+    const nowMs = deps.clock.now();
+    const others = kept.filter(({ id }) => id !== runId);
+    const ahead = others.filter(({ startedAtMs }) => startedAtMs > nowMs);
+    const oldestFirst = [...ahead, ...others.filter(({ startedAtMs }) => startedAtMs <= nowMs)];
+    for (const old of oldestFirst.slice(0, Math.max(0, kept.length - schedule.keep))) {
       // What cannot be removed now is among the oldest the next time, too.
       if (!(await removeArtifact(this.#backups, old))) return;
       await context.report(() => context.commit([remove(tables.backupRuns, old.id)]));

@@ -3,7 +3,6 @@ import { gunzipSync } from 'node:zlib';
 import { describe, it, type TestContext } from 'node:test';
 import type { BackupOptions } from '../../../../src/actors/backup/deps.ts';
 import { ServiceError } from '../../../../src/lib/errors.ts';
-import { tables } from '../../../../src/store/records/tables.ts';
 import {
   BackupFixture,
   destinationId,
@@ -333,59 +332,5 @@ describe('a run that was under way when the service died', () => {
     backups.forgetDestination();
     backups.begin();
     assert.equal((await backups.until(id, 'failed')).artifact, 'none');
-  });
-});
-
-describe('retention', () => {
-  it('removes the oldest successful runs of a schedule after a new success only', async (t) => {
-    const backups = fixture(t);
-    await backups.schedule('0 * * * *', 2);
-    const count = (): number => backups.store.count(tables.backupRuns, 'kept', []);
-    const hour = async (): Promise<void> => {
-      const before = backups.runs().length;
-      await backups.clock.advance(3_600_000);
-      await eventually('ended', () => backups.runs().every((run) => run.finishedAtMs !== null));
-      assert.ok(backups.runs().length >= Math.min(before, 2));
-      await settle();
-    };
-    const byHand = await backups.run();
-    await backups.until(byHand.id, 'success');
-    await hour();
-    await hour();
-    assert.equal(count(), 2);
-    const kept = backups.runs().filter((run) => run.scheduleId !== null);
-    backups.dump = async function* () {
-      yield* once('half')();
-      throw new ServiceError('NOT_RUNNING', 'It ended.');
-    };
-    await hour();
-    assert.deepEqual(
-      kept.map(({ id }) => backups.stored(id).status),
-      ['success', 'success'],
-    );
-    backups.dump = once('rows');
-    await hour();
-    await eventually('removed', () => backups.destination.objects.size === 3);
-    assert.equal(count(), 2);
-    assert.throws(() => backups.stored(kept[0]?.id ?? ''));
-    assert.equal(backups.stored(byHand.id).status, 'success');
-  });
-
-  it('forgets the oldest runs that came to nothing', async (t) => {
-    const backups = fixture(t, { lostMax: 2 });
-    backups.dump = () => {
-      throw new ServiceError('NOT_RUNNING', 'It is stopped.');
-    };
-    const ids: string[] = [];
-    for (let i = 0; i < 5; i++) {
-      const { id } = await backups.run();
-      await backups.until(id, 'failed');
-      await backups.clock.advance(1);
-      ids.push(id);
-    }
-    assert.deepEqual(
-      backups.runs().map(({ id }) => id),
-      ids.slice(-3),
-    );
   });
 });
