@@ -15,7 +15,7 @@ import type { GuardedFetch } from '../lib/guarded-fetch.ts';
 import type { DataFolders } from './data-folders.ts';
 
 export interface RestorePartsOptions {
-  config: Pick<Config, 'dataDir' | 'backupRoots' | 'backupConcurrency'>;
+  config: Pick<Config, 'dataDir' | 'backupRoots' | 'backupConcurrency' | 'backupTimeoutMinutes'>;
   fetch: GuardedFetch;
   folders: Pick<DataFolders, 'restores'>;
   driver: Pick<Driver, 'runs'>;
@@ -34,6 +34,7 @@ export function restoreDeps(
     room: () => (driver.runs === 'image' ? Infinity : roomAt(appsRoot.appsRoot)),
     read: readInThread,
     turns: new RunTurns(config.backupConcurrency),
+    deadlineMs: config.backupTimeoutMinutes * 60_000,
     openPlace: (destinationId) => {
       const record = reader.get(tables.destinations, destinationId);
       if (record === undefined) throw new ServiceError('NOT_FOUND', 'No such destination.');

@@ -29,6 +29,8 @@ export class RestoreStandIns implements RestoreDeps {
 
   readonly turns = new RunTurns(2);
 
+  deadlineMs = 3_600_000;
+
   readonly check: RestoreDeps['check'] = (artifact, wanted, seen) => {
     seen(1);
     return checkArtifact(this.read(artifact), wanted);

@@ -134,7 +134,10 @@ const proofs: Record<keyof Config, [file: string, title: string]> = {
   activityDays: [bounds, activity],
   activityMaxPerTeam: [bounds, activity],
   backupConcurrency: [backups, 'backupConcurrency lets so many backups go on at once'],
-  backupTimeoutMinutes: [backups, 'backupTimeoutMinutes end a backup that takes longer'],
+  backupTimeoutMinutes: [
+    backups,
+    'backupTimeoutMinutes end a backup or a restore that takes longer',
+  ],
   backupJitterSeconds: [backups, 'backupJitterSeconds bound how much later a schedule begins'],
   buildConcurrency: [bounds, builds],
   buildTimeoutMinutes: [bounds, builds],

@@ -15,6 +15,8 @@ export interface RestoreDeps {
   read: typeof readInThread;
   /** How many restores check and replace at a time. */
   turns: RunTurns;
+  /** For one restore, from its turn until its data takes the place of the live one. */
+  deadlineMs: number;
   /** What brings backups from their place, and opens what is encrypted there. Throws NOT_FOUND. */
   openPlace: (destinationId: string) => {
     /** See `fetchArtifact`. */

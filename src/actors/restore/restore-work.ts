@@ -86,8 +86,20 @@ const restoredInPlace = 'The restored data is in place.';
 const nobodyKnows =
   'It is not known whether the previous data, the restored data or a part of it is in place: restore again.';
 
+/** What ends a restore. */
+export interface Endings {
+  /** The end of the activation: the next one takes over whatever was begun. */
+  activation: AbortSignal;
+  /** It takes too long. What is exchanged by then goes on to its end. */
+  late: AbortSignal;
+}
+
 /** Rejects with why the data was not restored; the log says whose data is in place. */
-export async function replaceData(given: RestoreGiven, signal: AbortSignal): Promise<void> {
+export async function replaceData(
+  given: RestoreGiven,
+  { activation, late }: Endings,
+): Promise<void> {
+  const signal = AbortSignal.any([activation, late]);
   const { core, host, say, enter, rights } = given;
   const { id: restoreId, kind, targetId, backupRunId } = given.run();
   const { check, read, restorerOf, room } = core.deps.restores;
@@ -105,13 +117,13 @@ export async function replaceData(given: RestoreGiven, signal: AbortSignal): Pro
     say(`The artifact is whole: ${mebibytes(checked.bytes)} unpacked.`);
   } catch (error) {
     say(nothingTouched);
-    throw told(error);
+    throw told(late.aborted ? late.reason : error);
   }
   let isTouched = false;
   let kept: KeptUpload | null = null;
   try {
     await hold(given, signal);
-    const control = controlOf(given, signal);
+    const control = controlOf(given, activation);
     const restorer = await restorerOf({
       ...{ kind, targetId, restoreId, control, artifact: checked.kind, bytes: checked.bytes },
       isOwn: isOwn(given, checked),
@@ -124,7 +136,7 @@ export async function replaceData(given: RestoreGiven, signal: AbortSignal): Pro
     say('Restoring the data.');
     const seen = progressLines(given, 'Restored', checked.bytes);
     const restoring = restorer.restore(counted(read(artifact, signal), seen), say, signal);
-    await settled(given, restoring, signal);
+    await settled(given, restoring, activation);
   } catch (error) {
     if (!isTouched) say(nothingTouched);
     throw error;

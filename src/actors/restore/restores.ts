@@ -156,22 +156,40 @@ export class Restores {
     const { run } = current;
     current.arrived?.();
     current.arrived = null;
-    context.work(`restore:${run.id}`, async (signal) => {
+    context.work(`restore:${run.id}`, async (activation) => {
       let error: string | null = null;
-      let leave = (): void => undefined;
       try {
-        leave = await deps.restores.turns.take(run.teamId, signal);
-        await replaceData({ ...this.#partsOf(current), ...given }, signal);
+        await this.#inTurn(current, activation, (late) =>
+          replaceData({ ...this.#partsOf(current), ...given }, { activation, late }),
+        );
       } catch (thrown) {
         if (context.ended) return;
         deps.logger.warn({ target: id, restore: run.id, err: thrown }, 'restore_failed');
         error = reasonOf(thrown);
-      } finally {
-        leave();
       }
       await this.#removeFile(run.id);
       await context.report(() => this.#end(current, error));
     });
+  }
+
+  /** `late` of the work aborts at the deadline of the restore. */
+  async #inTurn(
+    current: Current,
+    activation: AbortSignal,
+    work: (late: AbortSignal) => Promise<void>,
+  ): Promise<void> {
+    const { clock, restores } = this.#core.deps;
+    const { turns, deadlineMs } = restores;
+    if (turns.areTaken) this.#say(current, 'Waiting for other restores.');
+    const leave = await turns.take(current.run.teamId, activation);
+    const late = new AbortController();
+    const cancel = clock.after(deadlineMs, () => late.abort(tooLong(deadlineMs)));
+    try {
+      await work(late.signal);
+    } finally {
+      cancel();
+      leave();
+    }
   }
 
   #partsOf(current: Current) {
@@ -271,6 +289,11 @@ type RestoreHandlers = {
     message: { type: T } & RestoreProtocol[T]['in'],
   ) => RestoreProtocol[T]['out'] | Promise<RestoreProtocol[T]['out']>;
 };
+
+function tooLong(deadlineMs: number): ServiceError {
+  const minutes = String(Math.round(deadlineMs / 60_000));
+  return new ServiceError('DEADLINE_EXCEEDED', `The restore took longer than ${minutes} minutes.`);
+}
 
 function reasonOf(thrown: unknown): string {
   const code = thrown instanceof ServiceError ? ` (${thrown.code})` : '';

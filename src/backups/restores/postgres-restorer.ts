@@ -29,6 +29,8 @@ import type { Restorer } from './restorer.ts';
 const incoming = 'gangway-incoming';
 const outgoing = 'gangway-outgoing';
 const endEveryMs = 50;
+/** A session of the user may have changed its password and not have ended that. */
+const lockWait = "SET lock_timeout = '30s'";
 
 export function postgresDumpRestorer(target: DatabaseTarget): Restorer {
   return {
@@ -86,11 +88,16 @@ async function readIn(
       feed(target, spec, bytes, signal),
     );
   } finally {
-    await asAdmin(target, (client) => keepPassword(client, target));
+    await asAdmin(target, async (client) => {
+      // A statement goes on when its client is gone, and may hold what comes next up for ever.
+      await endSessions(client, incoming);
+      await keepPassword(client, target);
+    });
   }
 }
 
 async function keepPassword(client: Client, { username, password }: DatabaseTarget): Promise<void> {
+  await client.query(lockWait);
   await client.query(`ALTER ROLE ${quoted(username)} PASSWORD '${scramVerifier(password)}'`);
 }
 
@@ -152,12 +159,16 @@ async function exchange(client: Client, target: DatabaseTarget): Promise<void> {
 }
 
 async function endOthers(client: Client, name: string, until: AbortSignal): Promise<void> {
-  const statement =
-    'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1 AND pid <> pg_backend_pid()';
   while (!until.aborted) {
-    await client.query(statement, [name]);
+    await endSessions(client, name);
     await setTimeout(endEveryMs);
   }
+}
+
+async function endSessions(client: Client, name: string): Promise<void> {
+  const statement =
+    'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1 AND pid <> pg_backend_pid()';
+  await client.query(statement, [name]);
 }
 
 async function drop(client: Client, name: string): Promise<void> {

@@ -19,11 +19,16 @@ export class RunTurns {
     this.#atOnce = atOnce;
   }
 
+  /** Whether who comes now has to wait. */
+  get areTaken(): boolean {
+    return this.#running >= this.#atOnce;
+  }
+
   /** Resolves with the function that gives the turn back. Rejects with the reason of `signal`. */
   async take(teamId: string, signal: AbortSignal): Promise<() => void> {
     signal.throwIfAborted();
-    if (this.#running < this.#atOnce) this.#running++;
-    else await this.#wait(teamId, signal);
+    if (this.areTaken) await this.#wait(teamId, signal);
+    else this.#running++;
     let isHeld = true;
     return () => {
       if (isHeld) this.#next();

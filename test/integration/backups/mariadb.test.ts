@@ -7,8 +7,10 @@ import { feed } from '../../../src/backups/client-program.ts';
 import { mariadbClient } from '../../../src/backups/mariadb-client.ts';
 import { mariadbRestorer } from '../../../src/backups/restores/mariadb-restorer.ts';
 import { databaseSource } from '../../../src/backups/sources/database-sources.ts';
+import { ServiceError } from '../../../src/lib/errors.ts';
 import { collected, databaseServer, pieces } from '../../support/database-server.ts';
 import type { DatabaseServer } from '../../support/database-server.ts';
+import { eventually } from '../../support/eventually.ts';
 import { needs } from '../../support/programs.ts';
 
 const never = new AbortController().signal;
@@ -113,6 +115,23 @@ describe('MariaDB', { skip: needs('mariadbd', 'mariadb') }, () => {
       await assert.rejects(restore(bad), /The data is as it was\.$/);
       assert.equal(await state(), first);
     }
+  });
+
+  it('is given up while a statement of the dump hangs', async () => {
+    const first = await state();
+    const late = new AbortController();
+    const dump = Buffer.from('CREATE TABLE a (i INT);\nSELECT SLEEP(100000);\n');
+    const restorer = mariadbRestorer(server.target);
+    const restoring = restorer.restore(pieces(dump), () => undefined, late.signal);
+    restoring.catch(() => undefined);
+    const asleep = "SELECT id FROM information_schema.processlist WHERE state = 'User sleep'";
+    await eventually('it hangs', async () => (await sql(asleep)) !== '');
+    late.abort(new ServiceError('DEADLINE_EXCEEDED', 'It took too long.'));
+    await assert.rejects(restoring, {
+      code: 'DEADLINE_EXCEEDED',
+      message: 'It took too long. The data is as it was.',
+    });
+    assert.equal(await state(), first);
   });
 
   it('puts the live tables back when the exchange fails', async () => {

@@ -11,6 +11,7 @@ import {
   recoverPostgres,
 } from '../../../src/backups/restores/postgres-restorer.ts';
 import { databaseSource } from '../../../src/backups/sources/database-sources.ts';
+import { ServiceError } from '../../../src/lib/errors.ts';
 import { scramVerifier } from '../../../src/lib/scram.ts';
 import { tarEnd, tarHeaders } from '../../../src/backups/tar/tar-header.ts';
 import { textEntry } from '../../../src/backups/tar/tar-tree.ts';
@@ -204,6 +205,34 @@ describe(
       await left.query('ROLLBACK');
       await left.end();
       assert.equal(await recovering, 'previous');
+      assert.deepEqual(await sum(), first);
+      assert.deepEqual(await databases(), ['postgres', 'shop', 'template0', 'template1']);
+    });
+
+    it('is given up while a statement of the dump hangs, with the password in force', async () => {
+      const admin = { user: 'postgres', password: server.target.adminPassword };
+      await query(
+        server,
+        `CREATE FUNCTION slow(int) RETURNS bool LANGUAGE plpgsql AS $$ BEGIN
+           IF current_database() = 'shop' THEN RETURN true; END IF;
+           ALTER ROLE ann PASSWORD 'of another'; PERFORM pg_sleep(100000); RETURN true;
+         END $$;
+         CREATE TABLE hanging (i int CHECK (slow(i))); INSERT INTO hanging VALUES (1);`,
+      );
+      const bytes = await dumped();
+      await query(server, 'DROP TABLE hanging; DROP FUNCTION slow');
+      const first = await sum();
+      const late = new AbortController();
+      const restorer = postgresDumpRestorer(server.target);
+      const restoring = restorer.restore(pieces(bytes), () => undefined, late.signal);
+      restoring.catch(() => undefined);
+      const asleep = "SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep'";
+      await eventually('it hangs', async () => (await query(server, asleep, admin)).length === 1);
+      late.abort(new ServiceError('DEADLINE_EXCEEDED', 'It took too long.'));
+      await assert.rejects(restoring, {
+        code: 'DEADLINE_EXCEEDED',
+        message: 'It took too long. The data is as it was.',
+      });
       assert.deepEqual(await sum(), first);
       assert.deepEqual(await databases(), ['postgres', 'shop', 'template0', 'template1']);
     });

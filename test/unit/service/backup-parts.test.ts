@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { gunzipSync } from 'node:zlib';
+import type { RestoreDeps } from '../../../src/actors/restore/deps.ts';
 import { keysContext, serverPlace } from '../../../src/actors/destination/place.ts';
 import {
   makeServerFolder,
@@ -93,23 +94,29 @@ const hostAt = (appsRoot: string, runs: 'host' | 'image' = 'host') => ({
 });
 
 /** Of restores to this folder, by programs of the machine or in containers. */
-function roomOf(appsRoot: string, runs: 'host' | 'image'): number {
-  const config = { dataDir: appsRoot, backupRoots: [], backupConcurrency: 1 };
+function restoresTo(appsRoot: string, runs: 'host' | 'image'): RestoreDeps {
+  const config = {
+    dataDir: appsRoot,
+    backupRoots: [],
+    backupConcurrency: 1,
+    backupTimeoutMinutes: 7,
+  };
   const policy = new AddressPolicy({ privateNetworks: [], ownPorts: () => [] });
   const fetch = new GuardedFetch({ policy });
   const given = { config, fetch, folders: { restores: appsRoot }, ...hostAt(appsRoot, runs) };
-  return restoreDeps(given, {} as never).room();
+  return restoreDeps(given, {} as never);
 }
 
 describe('what restores are made with', () => {
   it('is room for as much as fits on the disk, of which some stays free', (t) => {
     const disk = smallDisk(t, 16);
     if (disk === undefined) return;
-    const room = roomOf(disk, 'host');
+    const roomOf = (runs: 'host' | 'image'): number => restoresTo(disk, runs).room();
+    const room = roomOf('host');
     assert.ok(room > 14 * 2 ** 20 && room < 15.5 * 2 ** 20, String(room));
     writeFileSync(join(disk, 'filler'), Buffer.alloc(8 * 2 ** 20));
-    assert.equal(roomOf(disk, 'host'), room - 8 * 2 ** 20);
-    assert.equal(roomOf(disk, 'image'), Infinity);
+    assert.equal(roomOf('host'), room - 8 * 2 ** 20);
+    assert.equal(roomOf('image'), Infinity);
   });
 });
 
@@ -121,7 +128,7 @@ describe('a stored backup that is restored', () => {
     t.mock.method(ServerDestination.prototype, 'read', () => {
       throw new Error('this thread serves');
     });
-    const config = { dataDir, backupRoots: [], backupConcurrency: 1 };
+    const config = { dataDir, backupRoots: [], backupConcurrency: 1, backupTimeoutMinutes: 7 };
     const policy = new AddressPolicy({ privateNetworks: [], ownPorts: () => [] });
     const given = {
       config,
@@ -147,8 +154,9 @@ describe('what backups are made with', () => {
     assert.equal(running, 3);
   });
 
-  it('backupTimeoutMinutes end a backup that takes longer', (t) => {
+  it('backupTimeoutMinutes end a backup or a restore that takes longer', (t) => {
     assert.equal(partsOf(t).deps.options.deadlineMs, 7 * 60_000);
+    assert.equal(restoresTo(tmpdir(), 'host').deadlineMs, 7 * 60_000);
   });
 
   it('backupJitterSeconds bound how much later a schedule begins', (t) => {
@@ -200,7 +208,7 @@ describe('what backups are made with', () => {
     assert.equal(dumpSha256, createHash('sha256').update(dump).digest('hex'));
     assert.deepEqual(bucket.names(), ['dst_bucket/new']);
     await verify(artifact, { key: 'new', signal, progress: nothing });
-    const config = { dataDir, backupRoots: [], backupConcurrency: 1 };
+    const config = { dataDir, backupRoots: [], backupConcurrency: 1, backupTimeoutMinutes: 7 };
     const given = {
       config,
       fetch: loopbackFetch,

@@ -4,6 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, describe, it } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import type { RestoreProtocol } from '../../../../src/actors/restore/protocol.ts';
 import { Unsettled } from '../../../../src/backups/restores/failures.ts';
@@ -174,6 +175,59 @@ describe('restores of a database', () => {
     }
   });
 
+  it('ends at its deadline, and lets go of its target and of its turn', async () => {
+    place.restores.deadlineMs = 100;
+    place.restores.onRestore = (_of, _log, signal) =>
+      new Promise((_resolve, reject) => {
+        signal.addEventListener('abort', () => reject(signal.reason as Error));
+      });
+    const late = /^The restore took longer than 0 minutes\. \(DEADLINE_EXCEEDED\)$/;
+    for (let i = 0; i < 3; i++) {
+      const run = await restored(gzipSync(dump));
+      assert.match(run.error ?? '', late);
+    }
+    await place.ask(id, { type: 'set-running', running: true });
+    place.restores.onRestore = () => undefined;
+    place.restores.deadlineMs = 3_600_000;
+    assert.equal((await restored(gzipSync(dump))).status, 'success');
+  });
+
+  it('goes on past its deadline once its data takes the place of the live one', async () => {
+    place.restores.deadlineMs = 100;
+    place.restores.onRestore = async ({ control }, _log, signal) => {
+      await eventually('the deadline', () => signal.aborted);
+      await control.stop();
+      await control.start();
+      await control.replaced();
+    };
+    const run = await restored(gzipSync(dump));
+    assert.deepEqual([run.status, run.error], ['success', null]);
+    place.restores.onRestore = async (_of, _log, signal) => {
+      await eventually('the deadline', () => signal.aborted);
+      throw new Unsettled(new ServiceError('RESTORE_FAILED', 'The server ended.'));
+    };
+    place.restores.recover = async ({ control }, signal) => {
+      signal.throwIfAborted();
+      await control.start();
+      return 'previous';
+    };
+    const cut = await restored(gzipSync(dump));
+    assert.equal(cut.log.at(-1), 'The previous data is in place.');
+  });
+
+  it('says that it waits for other restores', async () => {
+    const { turns } = place.restores;
+    const never = new AbortController().signal;
+    const leave = await turns.take('team_other', never);
+    await turns.take('team_other', never);
+    const restoreId = await begin(gzipSync(dump));
+    await commit(restoreId);
+    await eventually('a line', () => record(restoreId).log.length > 0);
+    assert.deepEqual(record(restoreId).log, ['Waiting for other restores.']);
+    leave();
+    assert.equal((await ended(restoreId)).status, 'success');
+  });
+
   it('keeps a recovery key in no record and no line of the log', async () => {
     const key = 'AGE-SECRET-KEY-1THEKEY';
     const restoreId = await begin(gzipSync(dump));
@@ -285,6 +339,24 @@ describe('restores of a database', () => {
       assert.deepEqual([backupRunId, status], ['run_1', 'running']);
       assert.equal((await ended(restoreId)).status, 'success');
       assert.equal(place.restores.restored[0]?.text, dump);
+    });
+
+    it('ends at its deadline though its destination gives a byte again and again', async () => {
+      place.restores.deadlineMs = 100;
+      backup({});
+      place.restores.readObject = () => {
+        const stream = (async function* () {
+          for (;;) {
+            yield new Uint8Array(1);
+            await setImmediate();
+          }
+        })();
+        return Promise.resolve({ bytes: artifact.length, stream });
+      };
+      const run = await ended((await restore()).id);
+      assert.match(run.error ?? '', /\(DEADLINE_EXCEEDED\)$/);
+      assert.ok(run.log.includes('Nothing was changed.'));
+      assert.deepEqual(readdirSync(place.restores.root), []);
     });
 
     it('refuses one that did not end well, and touches nothing for one that was changed', async () => {
