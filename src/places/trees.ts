@@ -23,7 +23,7 @@ import { tarEnd } from '../backups/tar/tar-header.ts';
 import type { MissedEntries } from '../backups/threads/messages.ts';
 import type { OwnFolder } from '../backups/targets.ts';
 import { fillInThread, removeInThread, treeInThread } from '../backups/threads/tree-thread.ts';
-import { roomAt } from '../backups/kept-free.ts';
+import { roomAt } from '../lib/kept-free.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { KeyedQueue } from '../lib/keyed-queue.ts';
 import { dataTree } from './owned-folders.ts';

@@ -3,7 +3,7 @@ import type { SourceParts } from '../actors/backup/sources.ts';
 import type { RestoreDeps } from '../actors/restore/deps.ts';
 import { recover, restorerOf } from '../actors/restore/restorers.ts';
 import { placeOf, recoveryContext } from '../actors/destination/place.ts';
-import { roomAt } from '../backups/kept-free.ts';
+import { roomAt } from '../lib/kept-free.ts';
 import { RunTurns } from '../backups/runs/run-turns.ts';
 import { checkInThread, fetchInThread, readInThread } from '../backups/threads/restore-thread.ts';
 import { ServiceError } from '../lib/errors.ts';

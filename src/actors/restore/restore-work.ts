@@ -2,7 +2,7 @@
  * Owns what a restore does, step by step: the artifact is on disk and checked whole before the target is held,
  * and only then does its restorer get it.
  */
-import { mkdir, stat } from 'node:fs/promises';
+import { mkdir, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { AppJson } from '../../backups/app-json.ts';
 import type { CheckedArtifact } from '../../backups/restores/artifact-check.ts';
@@ -116,6 +116,8 @@ export async function replaceData(
     checked = await check(artifact, wanted, seen, signal);
     say(`The artifact is whole: ${mebibytes(checked.bytes)} unpacked.`);
   } catch (error) {
+    // First: where the disk is full, nothing can be told before there is room.
+    await rm(given.file, { force: true }).catch(() => undefined);
     say(nothingTouched);
     throw told(late.aborted ? late.reason : error);
   }

@@ -8,13 +8,15 @@
  *    and the bulk thread reads them back when their turn comes. So memory is limited, no byte is lost, and
  *    this thread waits for nobody.
  * 3. Each transfer ends once: received, failed or aborted. Only a received file is left behind.
- * 4. When the bulk thread dies, its transfers fail with OVERLOADED, and this thread removes their files.
+ * 4. A transfer that leaves too little of the disk free fails with STORAGE_FULL.
+ * 5. When the bulk thread dies, its transfers fail with OVERLOADED, and this thread removes their files.
  */
 import { closeSync, openSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { MessagePort } from 'node:worker_threads';
 import { ServiceError } from '../../lib/errors.ts';
+import { mustHaveRoom, roomWatch } from '../../lib/kept-free.ts';
 import { writeAllSync } from '../../lib/write-all.ts';
 import type { ReceivedFormat } from '../formats/format.ts';
 import type { ArchiveLimits } from '../formats/limits.ts';
@@ -32,6 +34,8 @@ export interface ReceiveOptions {
   dir: string;
   /** The file's name in the folder. */
   blob: string;
+  /** How many bytes come: refused at once where there is no room for them. */
+  declaredBytes?: number;
   /** There is room again after `write` returned false. */
   onRoom(): void;
   /** The transfer failed before `end` was called: a refusal, or a fault of ours. */
@@ -83,6 +87,8 @@ interface Transfer {
   /** The descriptor of the temporary file, for bytes that find no free slot. */
   fd: number;
   sizeBytes: number;
+  /** See `roomWatch`. */
+  came(bytes: number): void;
   filling: Filling | null;
   /** Bytes that were sent to the bulk thread and are not finished there. */
   inFlight: number;
@@ -117,14 +123,17 @@ export class BulkLane {
 
   /** Throws STORAGE_FULL. */
   receive(options: ReceiveOptions): IncomingFile {
+    const { temporaryDir } = this.#options;
+    if (options.declaredBytes !== undefined) mustHaveRoom(temporaryDir, options.declaredBytes);
     const id = ++this.#last;
     const final = join(options.dir, options.blob);
-    const temporary = join(this.#options.temporaryDir, options.blob);
+    const temporary = join(temporaryDir, options.blob);
     const transfer: Transfer = {
       ...{ id, options, temporary, final },
       phase: { kind: 'open' },
       fd: openNew(temporary),
       sizeBytes: 0,
+      came: roomWatch(temporaryDir),
       filling: null,
       inFlight: 0,
       stopped: false,
@@ -166,7 +175,7 @@ export class BulkLane {
   }
 
   #write(transfer: Transfer, bytes: Uint8Array): boolean {
-    if (this.#dead) return true;
+    if (this.#dead || !this.#mayGrow(transfer, bytes.length)) return true;
     for (let rest = bytes; rest.length > 0 && transfer.phase.kind === 'open';) {
       transfer.filling ??= this.#takeSlot(transfer);
       if (transfer.filling === null) {
@@ -190,6 +199,18 @@ export class BulkLane {
     return !transfer.stopped;
   }
 
+  /** Gives the transfer up where the disk has no room for more. */
+  #mayGrow(transfer: Transfer, bytes: number): boolean {
+    if (transfer.phase.kind !== 'open') return false;
+    try {
+      transfer.came(bytes);
+      return true;
+    } catch (error) {
+      this.#giveUp(transfer, error);
+      return false;
+    }
+  }
+
   #takeSlot({ sizeBytes }: Transfer): Filling | null {
     const slot = this.#freeSlots.pop();
     const at = sizeBytes % slotBytes;
@@ -209,13 +230,17 @@ export class BulkLane {
     try {
       writeAllSync(transfer.fd, bytes, transfer.sizeBytes);
     } catch (error) {
-      transfer.phase = { kind: 'failing', error: fromFailure(asFailure(error)) };
-      this.#post({ type: 'abort', transfer: transfer.id });
+      this.#giveUp(transfer, error);
       return;
     }
     transfer.sizeBytes += bytes.length;
     transfer.inFlight += bytes.length;
     this.#post({ type: 'spilled', transfer: transfer.id, bytes: bytes.length });
+  }
+
+  #giveUp(transfer: Transfer, error: unknown): void {
+    transfer.phase = { kind: 'failing', error: fromFailure(asFailure(error)) };
+    this.#post({ type: 'abort', transfer: transfer.id });
   }
 
   async #end(transfer: Transfer): Promise<ReceivedFile> {

@@ -10,7 +10,7 @@
 import type { OpenFile } from '../../lib/untrusted-files/calls.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { Folder, within } from '../../lib/untrusted-files/folder.ts';
-import { keptFree } from '../kept-free.ts';
+import { keptFree } from '../../lib/kept-free.ts';
 import {
   type ByteRange,
   bytesOf,

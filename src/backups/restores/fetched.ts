@@ -1,8 +1,10 @@
 /** Owns copying a stored artifact onto this disk, compared with what was written. */
 import { createWriteStream } from 'node:fs';
+import { dirname } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { ServiceError } from '../../lib/errors.ts';
+import { mustHaveRoom, roomWatch } from '../../lib/kept-free.ts';
 import type { Destination } from '../destinations/destination.ts';
 import type { Artifact } from '../runs/artifact.ts';
 import { hashed } from '../streams/hashed.ts';
@@ -13,7 +15,7 @@ export interface StoredArtifact extends Artifact {
 
 /**
  * Makes the file. `seen` is told how many bytes came. Rejects with VERIFICATION_FAILED for what is not the artifact,
- * by its length before a byte is read, and with the errors of the destination.
+ * by its length before a byte is read, with STORAGE_FULL, and with the errors of the destination.
  */
 export async function fetchArtifact(
   { key, sizeBytes, sha256 }: StoredArtifact,
@@ -22,12 +24,16 @@ export async function fetchArtifact(
   seen: (bytes: number) => void,
   signal: AbortSignal,
 ): Promise<void> {
+  const folder = dirname(path);
+  mustHaveRoom(folder, sizeBytes);
   const { bytes, stream } = await destination.read(key, undefined, signal);
   if (bytes !== sizeBytes) throw changed();
   const content = hashed(stream);
+  const written = roomWatch(folder);
   const told = async function* (): AsyncGenerator<Uint8Array> {
     for await (const chunk of content) {
       seen(chunk.length);
+      written(chunk.length);
       yield chunk;
     }
   };

@@ -19,7 +19,7 @@ import {
   type DatabaseFiles,
   type Progress,
 } from '../../store/files/snapshot.ts';
-import { roomAt } from '../kept-free.ts';
+import { roomAt } from '../../lib/kept-free.ts';
 import { tarEnd } from '../tar/tar-header.ts';
 import { type TarMissed, textEntry } from '../tar/tar-tree.ts';
 import type { MissedEntries } from '../threads/messages.ts';

@@ -4,7 +4,7 @@
  *
  * 1. The checks run in this order: the caller (401, 403 CROSS_SITE), the target (400), the caller's rights
  *    (404, 403), the declared length (413). Then the first 128 KiB are read, which decide about the artifact
- *    (415, 428, 422), and the target is reserved (409). Then the answer is 200 and a log in plain text.
+ *    (415, 428, 422), the target is reserved (409), and the disk has to have room (507). Then the answer is 200 and a log in plain text.
  * 2. What goes wrong later is the last line of the log. A line `restore: ok` or `restore: failed: <reason>` is
  *    the last one, unless the caller lost the right to see it.
  * 3. A client that leaves before the artifact is whole takes it along, and nothing was touched. One that
@@ -100,8 +100,13 @@ function recoveryKeyOf(exchange: Exchange): string | null {
   return exchange.header('x-recovery-key').trim() || null;
 }
 
+/** Of the body; 0 where it is not declared. */
+function declaredBytes(exchange: Exchange): number {
+  return Number(exchange.header('content-length') || 0);
+}
+
 function checkLength(exchange: Exchange, artifactBytes: number): void {
-  if (Number(exchange.header('content-length') || 0) <= artifactBytes) return;
+  if (declaredBytes(exchange) <= artifactBytes) return;
   throw new ServiceError('PAYLOAD_TOO_LARGE', `An artifact has ${artifactBytes} bytes at most.`, {
     extensions: { maxBytes: artifactBytes },
   });
@@ -150,6 +155,7 @@ async function receive(
   try {
     const incoming: IncomingFile = await options.bulk.receive({
       ...{ format: 'bytes', dir: place.dir, blob: place.name },
+      declaredBytes: declaredBytes(exchange),
       onRoom: () => body.flow?.resume(),
       onFailure: (error) => body.broke(error),
     });

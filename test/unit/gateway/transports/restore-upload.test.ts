@@ -18,6 +18,7 @@ import { person } from '../../../support/accounts-fixture.ts';
 import { collected, pieces } from '../../../support/database-server.ts';
 import { DatabaseFixture } from '../../../support/database-fixture.ts';
 import { eventually } from '../../../support/eventually.ts';
+import { smallDisk } from '../../../support/small-disk.ts';
 import { startGateway, type TestGateway } from '../../../support/gateway.ts';
 
 const artifactBytes = 4 * 1024 * 1024;
@@ -54,7 +55,8 @@ describe('POST /api/backups/restore-upload', () => {
       ask: (ref, message) => place.ask(ref.id, message as never),
     };
     const routes = restoreUploadRoutes({
-      ...{ bulk, actors: actors as Actors, reader, logger, clock: systemClock, artifactBytes },
+      ...{ actors: actors as Actors, reader, logger, clock: systemClock, artifactBytes },
+      bulk: { receive: (given) => bulk.receive(given) },
       authenticate: () => person('usr_1'),
       authorize: () => {
         if (refusal !== null) throw refusal;
@@ -244,6 +246,18 @@ describe('POST /api/backups/restore-upload', () => {
     assert.deepEqual([files(), place.restores.restored], [[], []]);
     place.restores.room = () => Infinity;
     assert.match((await send(small)).text, /\nrestore: ok\n$/);
+  });
+
+  it('refuses an artifact for which the disk has no room: 507', async (t) => {
+    const disk = smallDisk(t, 1);
+    if (disk === undefined) return;
+    await bulk.close();
+    bulk = new BulkPool({ temporaryDir: disk, logger: place.logger, clock: systemClock, lanes: 1 });
+    const { status, code } = await send(big);
+    assert.deepEqual([status, code], [507, 'STORAGE_FULL']);
+    const [run] = place.store.list(tables.restoreRuns, 'target', [id]);
+    assert.match(run?.error ?? '', /\(STORAGE_FULL\)$/);
+    assert.deepEqual([readdirSync(disk), place.restores.restored], [[], []]);
   });
 
   it('asks for the key of the artifact itself, not for any', async () => {
