@@ -7,6 +7,12 @@ export interface Clock {
   after(delayMs: number, callback: () => void): () => void;
 }
 
+/** Whether so much time has passed since then. A clock that was set back behind that cannot tell: then it has. */
+export function hasPassed(clock: Clock, sinceMs: number, durationMs: number): boolean {
+  const passedMs = clock.now() - sinceMs;
+  return passedMs < 0 || passedMs >= durationMs;
+}
+
 /** Waits; rejects with the reason of `signal` when that aborts first. */
 export function pause(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {

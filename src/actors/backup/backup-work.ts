@@ -7,6 +7,7 @@
 import { probeKey } from '../../backups/destinations/probe.ts';
 import type { Artifact } from '../../backups/runs/artifact.ts';
 import { untilAborted } from '../../backups/streams/until-aborted.ts';
+import { hasPassed } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { BackupRunRecord } from '../../store/records/records.ts';
 import type { Backups, TargetRecord } from './backups.ts';
@@ -28,8 +29,7 @@ export async function makeArtifact(
   const { deps, target } = backups;
   const run = backups.run(runId);
   const { encrypts: encrypted, write, verify } = deps.openDestination(run.destinationId);
-  const beganMs = deps.clock.now();
-  backups.mustBeUndisturbed(beganMs);
+  const past = backups.pastRestores();
   const source = await untilAborted(deps.sourceOf(target, { encrypted }), signal);
   const key = keyOf(backups.require(), run, `${source.ending}.gz${encrypted ? '.age' : ''}`);
   const save = (patch: Partial<BackupRunRecord>): Promise<unknown> =>
@@ -41,7 +41,7 @@ export async function makeArtifact(
     await save({ ...begun, artifact: 'writing' });
     const hashesDump = ownDumps.has(source.ending);
     const written = await write(source.read(signal), { ...transport, hashesDump, leaves });
-    backups.mustBeUndisturbed(beganMs);
+    backups.mustBeUndisturbed(past);
     const { dumpSha256, ...artifact } = written;
     const own = dumpSha256 !== null && { dumpSha256 };
     await save({ ...artifact, ...own, status: 'verifying', progressBytes: 0 });
@@ -106,15 +106,14 @@ function progressOf(
   save: (patch: Partial<BackupRunRecord>) => Promise<unknown>,
 ): (bytes: number) => void {
   const { clock, options } = deps;
-  let nextMs = clock.now() + options.progressEveryMs;
+  let savedAtMs = clock.now();
   let isSaving = false;
   const saved = (): void => {
     isSaving = false;
   };
   return (progressBytes) => {
-    const nowMs = clock.now();
-    if (isSaving || nowMs < nextMs) return;
-    nextMs = nowMs + options.progressEveryMs;
+    if (isSaving || !hasPassed(clock, savedAtMs, options.progressEveryMs)) return;
+    savedAtMs = clock.now();
     isSaving = true;
     // Whoever made the run hears of a failure by its next change.
     save({ progressBytes }).then(saved, saved);

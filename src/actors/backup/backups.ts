@@ -6,6 +6,7 @@ import type {
   BackupScheduleRecord,
   BackupTarget,
   DatabaseRecord,
+  RestoreRunRecord,
 } from '../../store/records/records.ts';
 import { type Change, put } from '../../store/records/table.ts';
 import { tables } from '../../store/records/tables.ts';
@@ -84,15 +85,23 @@ export class Backups {
     throw new ServiceError('NOT_FOUND', 'No such schedule.');
   }
 
-  /** RESTORE_RUNNING where a restore has changed the target since then: what is read of it is of two states. */
-  mustBeUndisturbed(sinceMs: number): void {
+  /** The restores that have changed the target so far, by their ids. RESTORE_RUNNING while one does. */
+  pastRestores(): ReadonlySet<string> {
+    const touching = this.#touching();
+    if (touching.some(({ finishedAtMs }) => finishedAtMs === null)) throw disturbed();
+    return new Set(touching.map(({ id }) => id));
+  }
+
+  /** RESTORE_RUNNING where another restore than these changed the target: what was read of it is of two states. */
+  mustBeUndisturbed(past: ReadonlySet<string>): void {
+    if (this.#touching().some(({ id }) => !past.has(id))) throw disturbed();
+  }
+
+  #touching(): Readonly<RestoreRunRecord>[] {
     const { reader } = this.deps;
     const prefix = [this.target.targetId];
     const restores = reader.list(tables.restoreRuns, 'target', prefix, { limit: Infinity });
-    for (const { touchedAtMs, finishedAtMs } of restores) {
-      if (touchedAtMs === undefined || (finishedAtMs ?? Infinity) < sinceMs) continue;
-      throw new ServiceError('RESTORE_RUNNING', 'A restore replaces the data meanwhile.');
-    }
+    return restores.filter(({ touchedAtMs }) => touchedAtMs !== undefined);
   }
 
   /** Runs that are under way, or left something, the oldest first. */
@@ -116,6 +125,10 @@ export class Backups {
 function kindOf(targetId: string): BackupTarget['kind'] {
   if (targetId === instanceTarget) return 'instance';
   return targetId.startsWith('db_') ? 'database' : 'app';
+}
+
+function disturbed(): ServiceError {
+  return new ServiceError('RESTORE_RUNNING', 'A restore replaces the data meanwhile.');
 }
 
 export function notEncrypted(): ServiceError {

@@ -36,7 +36,7 @@ export class Runs {
     return {
       run: async ({ destinationId }) => {
         this.#backups.requireDestination(destinationId);
-        this.#backups.mustBeUndisturbed(this.#backups.deps.clock.now());
+        this.#backups.pastRestores();
         const under = this.#underWay((run) => run.destinationId === destinationId);
         if (under !== undefined) {
           const detail = `A backup to this destination is under way: ${under.id}.`;

@@ -13,7 +13,7 @@ import type { HostControl } from '../../backups/restores/restorer-of.ts';
 import type { DatabaseTarget } from '../../backups/targets.ts';
 import type { ArtifactFile } from '../../backups/threads/messages.ts';
 import type { VolumeFolders } from '../../drivers/driver.ts';
-import { pause } from '../../lib/clock.ts';
+import { hasPassed, pause } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { DatabaseEngine, RestoreRunRecord } from '../../store/records/records.ts';
 import { tables } from '../../store/records/tables.ts';
@@ -292,11 +292,11 @@ export async function* counted(
 function progressLines({ core, say }: RestoreParts, word: string, total: number) {
   const { clock } = core.deps;
   let done = 0;
-  let nextMs = clock.now() + progressEveryMs;
+  let toldAtMs = clock.now();
   return (bytes: number): void => {
     done += bytes;
-    if (clock.now() < nextMs) return;
-    nextMs = clock.now() + progressEveryMs;
+    if (!hasPassed(clock, toldAtMs, progressEveryMs)) return;
+    toldAtMs = clock.now();
     const share = total === 0 ? 100 : Math.floor((done / total) * 100);
     say(`${word} ${mebibytes(done)} of ${mebibytes(total)} (${String(share)} %).`);
   };

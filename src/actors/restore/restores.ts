@@ -11,6 +11,7 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { RestoreLog } from '../../backups/restores/restore-log.ts';
+import { hasPassed } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { newId } from '../../lib/ids.ts';
 import type { RestoreRunRecord } from '../../store/records/records.ts';
@@ -212,8 +213,8 @@ export class Restores {
   #say(current: Current, line: string): void {
     const { clock } = this.#core.deps;
     current.log.add(line);
-    if (current.run.status !== 'running' || clock.now() - current.savedAtMs < saveLogEveryMs)
-      return;
+    if (current.run.status !== 'running') return;
+    if (!hasPassed(clock, current.savedAtMs, saveLogEveryMs)) return;
     current.savedAtMs = clock.now();
     // Whoever restores hears of a failure by the next change.
     this.#core.context.report(() => this.#save(current, {})).catch(() => undefined);

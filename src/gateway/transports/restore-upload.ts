@@ -20,7 +20,7 @@ import type { BulkPool } from '../../archives/receiving/bulk-pool.ts';
 import type { Need, Resource } from '../../auth/rights/authorize.ts';
 import type { Principal } from '../../auth/callers/principal.ts';
 import { headBytes, packingOf } from '../../backups/restores/artifact-head.ts';
-import { type Clock, pause } from '../../lib/clock.ts';
+import { type Clock, hasPassed, pause } from '../../lib/clock.ts';
 import { asServiceError, ServiceError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { Reader } from '../../store/reader-and-journal.ts';
@@ -251,10 +251,10 @@ function mayStillSee(restore: Restore): boolean {
 }
 
 function receivingLines(clock: Clock, stream: ResponseStream): (bytes: number) => void {
-  let nextMs = clock.now() + progressEveryMs;
+  let toldAtMs = clock.now();
   return (bytes) => {
-    if (clock.now() < nextMs) return;
-    nextMs = clock.now() + progressEveryMs;
+    if (!hasPassed(clock, toldAtMs, progressEveryMs)) return;
+    toldAtMs = clock.now();
     stream.write(`Received ${mebibytes(bytes)}.\n`);
   };
 }

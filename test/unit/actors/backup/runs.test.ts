@@ -166,23 +166,27 @@ describe('a run of a backup', () => {
     assert.ok(backups.destination.isEmpty);
   });
 
-  it('tells how far it is', async (t) => {
-    const backups = fixture(t);
-    let writes = 0;
-    const stopped = gate();
-    backups.destination.onStage = async (stage) => {
-      if (stage !== 'write') return;
-      writes += 1;
-      if (writes === 2) await stopped.wait;
-      if (writes === 3) await new Promise(() => undefined);
-    };
-    const { id } = await backups.run();
-    await eventually('written', () => writes === 2);
-    await backups.clock.advance(1_500);
-    stopped.open();
-    await eventually('told', () => (backups.stored(id).progressBytes ?? 0) > 0);
-    assert.equal(backups.stored(id).progressBytes, 20);
-  });
+  for (const [clock, passedMs] of [
+    ['', 1_500],
+    [', also behind a clock that was set back', -3_600_000],
+  ] as const)
+    it(`tells how far it is${clock}`, async (t) => {
+      const backups = fixture(t);
+      let writes = 0;
+      const stopped = gate();
+      backups.destination.onStage = async (stage) => {
+        if (stage !== 'write') return;
+        writes += 1;
+        if (writes === 2) await stopped.wait;
+        if (writes === 3) await new Promise(() => undefined);
+      };
+      const { id } = await backups.run();
+      await eventually('written', () => writes === 2);
+      await backups.clock.jump(passedMs);
+      stopped.open();
+      await eventually('told', () => (backups.stored(id).progressBytes ?? 0) > 0);
+      assert.equal(backups.stored(id).progressBytes, 20);
+    });
 
   it('is refused while one to the same destination is under way', async (t) => {
     const backups = fixture(t);

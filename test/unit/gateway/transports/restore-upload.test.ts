@@ -39,6 +39,8 @@ describe('POST /api/backups/restore-upload', () => {
   let bulk: BulkPool;
   let id: string;
   let refusal: ServiceError | null;
+  /** By which the clock of the transport was set back. */
+  let setBackMs: number;
   let prove: typeof proveKey;
   beforeEach(async () => {
     refusal = null;
@@ -54,8 +56,10 @@ describe('POST /api/backups/restore-upload', () => {
     const actors: Pick<Actors, 'ask'> = {
       ask: (ref, message) => place.ask(ref.id, message as never),
     };
+    setBackMs = 0;
+    const clock = { ...systemClock, now: () => Date.now() - setBackMs };
     const routes = restoreUploadRoutes({
-      ...{ actors: actors as Actors, reader, logger, clock: systemClock, artifactBytes },
+      ...{ actors: actors as Actors, reader, logger, clock, artifactBytes },
       bulk: { receive: (given) => bulk.receive(given) },
       authenticate: () => person('usr_1'),
       authorize: () => {
@@ -176,6 +180,16 @@ describe('POST /api/backups/restore-upload', () => {
     sent.destroy();
     assert.deepEqual(files(), []);
     assert.deepEqual(place.restores.restored, []);
+  });
+
+  it('tells how much has come, also behind a clock that was set back', async () => {
+    const sent = open(`?database=${id}`, { 'Content-Length': String(big.length) });
+    const answer = answerOf(sent);
+    sent.write(big.subarray(0, 200_000));
+    const response = await answer;
+    setBackMs = 3_600_000;
+    sent.end(big.subarray(200_000));
+    assert.match(await textOf(response), /\nReceived [0-9.]+ MiB\.\n/);
   });
 
   it('refuses a second restore while the first one arrives: 409', async () => {
