@@ -47,16 +47,18 @@ export class RunnerLink {
   #isToldAway = false;
   #link: Link = { phase: 'idle' };
   #beat = new AbortController();
-  #reconnects = false;
+  #isAgainLater = false;
 
   constructor(options: RunnerLinkOptions) {
     this.#options = options;
     this.#clock = options.clock;
     this.#way = options.way;
-    const { way } = options;
+    const { way, logger } = options;
+    const notReached = (err: unknown): void =>
+      logger.warn({ err, ...way.place }, 'runner_not_reached');
     this.#forget = [
       way.onAway?.(() => this.#away()) ?? (() => undefined),
-      way.onBack?.(() => void this.#found()) ?? (() => undefined),
+      way.onBack?.(() => void this.#found(notReached)) ?? (() => undefined),
     ];
   }
 
@@ -80,12 +82,13 @@ export class RunnerLink {
     } catch (err) {
       if (this.#way.onBack === undefined) throw err;
       logger.info({ err, ...this.#way.place }, 'runner_away');
+      this.#againLater();
       return;
     }
     await this.connected().catch((err: unknown) => {
       // What runs is reported when the runner answers.
       logger.error({ err, ...this.#way.place }, 'runner_not_reached');
-      this.#reconnectLater();
+      this.#againLater();
     });
   }
 
@@ -233,12 +236,14 @@ export class RunnerLink {
     });
   }
 
-  #reconnectLater(): void {
-    if (this.#reconnects) return;
-    this.#reconnects = true;
+  #againLater(): void {
+    if (this.#isAgainLater) return;
+    this.#isAgainLater = true;
     this.#clock.after(retryLaterMs, () => {
-      this.#reconnects = false;
-      void this.#reconnect(() => undefined);
+      this.#isAgainLater = false;
+      if (this.#way.isAway === undefined) void this.#reconnect(() => undefined);
+      // Where that is known, it is told when somebody can be asked again. A short silence is never told.
+      else if (!this.#way.isAway()) void this.#found(() => undefined);
     });
   }
 
@@ -248,11 +253,12 @@ export class RunnerLink {
     try {
       if (!(await this.isWanted())) return;
     } catch {
-      return; // Nobody can be asked: it is tried again when somebody can.
+      this.#againLater(); // Nobody can be asked.
+      return;
     }
     await this.connected().catch((error: unknown) => {
       onFailure(error);
-      this.#reconnectLater();
+      this.#againLater();
     });
   }
 
@@ -264,8 +270,8 @@ export class RunnerLink {
   }
 
   /** Somebody can be asked again. What is known of workloads may be wrong, also where there is no runner. */
-  async #found(): Promise<void> {
-    const { logger, tell } = this.#options;
+  async #found(onFailure: (error: unknown) => void): Promise<void> {
+    const { tell } = this.#options;
     try {
       if (!(await this.reachable())) tell({ type: 'connected', workloads: [] });
       else {
@@ -273,9 +279,10 @@ export class RunnerLink {
         if (!this.#isToldAway) return; // It is a new one, and was told.
         this.#foundAgain(connection, await this.ask({ op: 'list' }));
       }
-    } catch (err) {
-      logger.warn({ err, ...this.#way.place }, 'runner_not_reached');
-      this.#reconnectLater();
+    } catch (error) {
+      if (this.#closed.signal.aborted) return;
+      onFailure(error);
+      this.#againLater();
     }
   }
 

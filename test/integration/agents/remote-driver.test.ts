@@ -5,6 +5,8 @@ import type { Duplex } from 'node:stream';
 
 import type { DriverEvent } from '../../../src/drivers/driver.ts';
 import { createRemoteDriver } from '../../../src/drivers/remote/remote-driver.ts';
+import { ServiceError } from '../../../src/lib/errors.ts';
+import type { AgentServices } from '../../../src/protocol/agent-link.ts';
 import type { RequestFrame } from '../../../src/protocol/runner-messages.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { ResumableDuplex } from '../../../src/lib/resumable-duplex.ts';
@@ -22,6 +24,8 @@ import {
   textOf,
 } from '../../support/driver-specs.ts';
 import { eventually } from '../../support/eventually.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { memoryLogger } from '../../support/memory-logger.ts';
 import { remotePlace, type RemotePlace } from '../../support/remote-place.ts';
 import { noLog, runnerPid } from '../../support/runner.ts';
 import type { LineOptions } from '../../support/slow-line.ts';
@@ -67,9 +71,10 @@ describe('the driver of another server', () => {
     line.pull();
     const startedAtMs = performance.now();
     // What was given up may still be done, before anybody hears that the server is back.
-    for (const asked of [driver.list(), driver.inspect('on-1'), driver.stop('none-1')]) {
-      await assert.rejects(asked, { code: 'AGENT_UNREACHABLE' });
-    }
+    const asked = [driver.list(), driver.inspect('on-1'), driver.stop('none-1')];
+    const isRefused = (one: Promise<unknown>): Promise<void> =>
+      assert.rejects(one, { code: 'AGENT_UNREACHABLE' });
+    await Promise.all(asked.map(isRefused));
     assert.equal(await driver.answers(1_000), false);
     assert.ok(performance.now() - startedAtMs < 6_000, 'it took too long');
     await eventually('it is lost', () => events.some(({ type }) => type === 'disconnected'));
@@ -148,6 +153,30 @@ describe('the driver of another server', () => {
     line.cut();
     assert.equal(Buffer.from((await command).output).toString(), 'done\n');
     await driver.remove('cut-2');
+  });
+
+  it('is back where the line falls silent right behind a cut', async (t) => {
+    const place = await placeOf(t);
+    const { line, link } = place;
+    const logger = memoryLogger();
+    const driver = place.open({ logger });
+    t.after(() => driver.close());
+    await driver.start(specOf({ id: 'flap-1', command: sh('exec sleep 100000'), kind: 'service' }));
+    const [told, heard]: [string[], string[]] = [[], []];
+    driver.watch(({ type }) => told.push(type));
+    link.watch(({ type }) => {
+      heard.push(type);
+      if (type === 'connected') line.pull();
+    });
+    line.cut();
+    await eventually('it is silent', () =>
+      logger.events.some(({ event }) => event === 'runner_not_reached'),
+    );
+    assert.equal(told.includes('connected'), false);
+    line.plug();
+    await eventually('it is back', () => told.includes('connected'), 15_000);
+    assert.deepEqual(heard, ['disconnected', 'connected']);
+    await driver.remove('flap-1');
   });
 
   it('opens while the agent is away, and connects by itself when it comes', async (t) => {
@@ -233,6 +262,36 @@ describe('the driver before an agent that lies', () => {
     await driver.open();
     return { driver, events, tell: (frame: unknown) => void runner?.write(encodeFrame(frame)) };
   }
+
+  /** Not open yet. */
+  function driverOf(t: TestContext, services: AgentServices) {
+    const link = joinedLink('srv_a', services);
+    const clock = new ManualClock();
+    const driver = createRemoteDriver({ link, logger: noLog, isOwn: () => true, clock });
+    t.after(() => driver.close());
+    return { driver, clock };
+  }
+
+  it('asks again while nobody says whether anything is on record', async (t) => {
+    let asked = 0;
+    const silent = new ServiceError('AGENT_UNREACHABLE', 'It is silent.');
+    const { driver, clock } = driverOf(t, {
+      calls: {
+        [runnerCalls.records]: () =>
+          ++asked < 3 ? Promise.reject(silent) : Promise.resolve(false),
+      },
+      streams: {
+        [runnerCalls.stream]: () => {
+          throw new ServiceError('NOT_RUNNING', 'None listens.');
+        },
+      },
+    });
+    const events: DriverEvent[] = [];
+    driver.watch((event) => events.push(event));
+    await driver.open();
+    await clock.advance(60_000);
+    assert.deepEqual([asked, events], [3, [{ type: 'connected', workloads: [] }]]);
+  });
 
   it('hears nothing of workloads whose owners are elsewhere', async (t) => {
     const both = [workloadOf('a-1', 'app_own'), workloadOf('b-1', 'app_other')];
