@@ -171,8 +171,18 @@ export class RunnerDriver implements Driver {
 
   async openTerminal(id: string, spec: TerminalSpec, events: TerminalEvents): Promise<Terminal> {
     await this.#link.mustReach();
-    // A terminal that was opened on a lost connection has ended with it.
-    return this.#link.retried((connection) => connection.terminals.open(id, spec, events));
+    let opening: Promise<Terminal> | undefined;
+    try {
+      // A terminal that was opened on a lost connection has ended with it.
+      return await this.#link.retried((connection) => {
+        opening = connection.terminals.open(id, spec, events);
+        return opening;
+      });
+    } catch (error) {
+      // What was given up may still be done, and nobody else would end it.
+      opening?.then((late) => late.close()).catch(() => undefined);
+      throw error;
+    }
   }
 
   attach(): Promise<Terminal> {

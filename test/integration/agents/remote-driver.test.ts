@@ -19,6 +19,7 @@ import {
   assertAscending,
   collectInto,
   js,
+  running,
   sh,
   specOf,
   textOf,
@@ -63,15 +64,23 @@ describe('the driver of another server', () => {
     assert.equal(textOf(entries), expected.join(''));
   });
 
-  it('fails within seconds while nobody is reached, and says when somebody is again', async (t) => {
+  it('fails within seconds while nobody is reached, says when somebody is, and leaves no terminal', async (t) => {
     const { driver, line, link } = await placeOf(t);
     await driver.start(specOf({ id: 'on-1', command: sh('exec sleep 100000'), kind: 'service' }));
     const events: DriverEvent[] = [];
     driver.watch((event) => events.push(event));
+    let exit: { lost: boolean } | undefined;
+    const terminal = { command: sh('exec sleep 98765'), cols: 80, rows: 24, env: {} };
+    const ears = { output: () => undefined, exit: (how: { lost: boolean }) => (exit = how) };
     line.pull();
     const startedAtMs = performance.now();
     // What was given up may still be done, before anybody hears that the server is back.
-    const asked = [driver.list(), driver.inspect('on-1'), driver.stop('none-1')];
+    const asked = [
+      driver.list(),
+      driver.inspect('on-1'),
+      driver.stop('none-1'),
+      driver.openTerminal('on-1', terminal, ears),
+    ];
     const isRefused = (one: Promise<unknown>): Promise<void> =>
       assert.rejects(one, { code: 'AGENT_UNREACHABLE' });
     await Promise.all(asked.map(isRefused));
@@ -92,6 +101,8 @@ describe('the driver of another server', () => {
       ['on-1'],
     );
     assert.equal((await driver.inspect('on-1'))?.state.phase, 'running');
+    await eventually('the terminal has ended', () => exit?.lost === false, 10_000);
+    assert.deepEqual(running('sleep 98765'), []);
     await driver.remove('on-1');
   });
 
