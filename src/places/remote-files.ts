@@ -12,6 +12,7 @@ import {
   streamMark,
   type UnpackHead,
 } from '../protocol/agent-place.ts';
+import { type Clock, whenLate } from '../lib/clock.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { foreignError } from '../protocol/foreign-error.ts';
 import { AppPaths, DatabasePaths } from './owned-folders.ts';
@@ -28,7 +29,7 @@ import { numberIn, recordIn } from './plain-values.ts';
 import { RemoteTrees, sentAndTold, treeMs } from './remote-trees.ts';
 import { firstByte, restOf } from './streamed.ts';
 
-const readMaxBytes = 1024 * 1024;
+const [readMaxBytes, readMs] = [1024 * 1024, 20_000];
 const countMax = Number.MAX_SAFE_INTEGER;
 
 type Without<T, K extends string> = T extends unknown ? Omit<T, K> : never;
@@ -36,24 +37,27 @@ type Without<T, K extends string> = T extends unknown ? Omit<T, K> : never;
 export class RemoteAppFiles extends AppPaths implements AppFiles {
   readonly #link: AgentLink;
   readonly #owner: FilesOwner;
+  readonly #clock: Clock;
   readonly trees: OwnTrees;
 
-  constructor(link: AgentLink, appsRoot: string, { id, uid }: FilesOwner) {
+  constructor(link: AgentLink, appsRoot: string, { id, uid }: FilesOwner, clock: Clock) {
     super(appsRoot, id);
     this.#link = link;
     this.#owner = { id, uid };
+    this.#clock = clock;
     this.trees = new RemoteTrees(link, { kind: 'app', owner: this.#owner });
   }
 
   source(release: string): ReleaseSource {
     const link = this.#link;
     const owner = this.#owner;
+    const clock = this.#clock;
     const look = async (kind: SourceLook['kind'], path: readonly string[]): Promise<boolean> =>
       (await link.call(placeCalls.source, { owner, release, kind, path })) === true;
     return {
       hasFile: (...path) => look('file', path),
       hasFolder: (...path) => look('folder', path),
-      text: (...path) => textAt(link, { owner, release, kind: 'file', path }),
+      text: (...path) => textAt(link, { owner, release, kind: 'file', path }, clock),
     };
   }
 
@@ -149,14 +153,20 @@ export class RemoteDatabaseFiles extends DatabasePaths implements DatabaseFiles 
   }
 }
 
-async function textAt(link: AgentLink, look: SourceLook): Promise<string | null> {
+async function textAt(link: AgentLink, look: SourceLook, clock: Clock): Promise<string | null> {
   const stream = await link.stream(placeStreams.text, look, 'bulk');
+  const lost = new ServiceError(
+    'AGENT_UNREACHABLE',
+    'The server was lost while a file was read, or did not send it in time.',
+  );
+  const isInTime = whenLate(clock, readMs, () => stream.destroy(lost));
   try {
     const mark = await firstByte(stream);
     if (mark === streamMark.not) return null;
     if (mark === streamMark.there) return (await restOf(stream, readMaxBytes)).toString();
-    throw new ServiceError('AGENT_UNREACHABLE', 'The server was lost while a file was read.');
+    throw lost;
   } finally {
+    isInTime();
     stream.destroy();
   }
 }

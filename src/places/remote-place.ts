@@ -6,6 +6,7 @@
  */
 import type { Duplex } from 'node:stream';
 import type { Driver } from '../drivers/driver.ts';
+import { type Clock, systemClock } from '../lib/clock.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { appUids, databaseUids } from '../lib/processes/program-uids.ts';
 import type { AgentLink, ForVisitors, Lane } from '../protocol/agent-link.ts';
@@ -21,15 +22,16 @@ const codeMaxBytes = 40;
 export interface RemotePlaceOptions {
   link: AgentLink;
   driver: Driver;
+  clock?: Clock;
 }
 
-export function remotePlace({ link, driver }: RemotePlaceOptions): Place {
+export function remotePlace({ link, driver, clock = systemClock }: RemotePlaceOptions): Place {
   let known: Promise<Machine> | null = null;
   link.watch(({ type }) => {
     if (type !== 'told') known = null;
   });
   const machine = (): Promise<Machine> => {
-    const asked = (known ??= askMachine(link));
+    const asked = (known ??= askMachine(link, clock));
     asked.catch(() => {
       if (known === asked) known = null;
     });
@@ -45,14 +47,14 @@ export function remotePlace({ link, driver }: RemotePlaceOptions): Place {
   };
 }
 
-async function askMachine(link: AgentLink): Promise<Machine> {
+async function askMachine(link: AgentLink, clock: Clock): Promise<Machine> {
   const facts = factsIn(await link.call(placeCalls.machine, null));
   const { appsRoot, hasOwnUids, namedUid, toolchain, buildEnv, path } = facts;
   return {
     ...{ namedUid, toolchain, buildEnv },
     uids: hasOwnUids ? { app: appUids, database: databaseUids } : null,
     tools: remoteTools(link, path),
-    app: (owner) => new RemoteAppFiles(link, appsRoot, owner),
+    app: (owner) => new RemoteAppFiles(link, appsRoot, owner, clock),
     database: (owner) => new RemoteDatabaseFiles(link, appsRoot, owner),
   };
 }

@@ -311,7 +311,7 @@ export class Platform {
     const link = this.agents.links.of(serverId);
     // Whoever looks at the place knows itself what it is believed.
     const driver = createRemoteDriver({ link, logger, clock, isOwn: () => true });
-    return remotePlace({ link, driver });
+    return remotePlace({ link, driver, clock });
   }
 
   /** Watches another server, as long as it is known. Returns what ends that. */

@@ -124,7 +124,7 @@ export class RunnerLink {
   /** The same, unless it is known that nobody is reached: then what is sent would be done much later. */
   async there(): Promise<Connection> {
     if (this.#way.isAway?.() === true) throw unreachable();
-    return this.connected();
+    return this.heard(this.connected());
   }
 
   /** Whether there is a runner, or records of one. */
@@ -160,7 +160,7 @@ export class RunnerLink {
     const untilMs = this.#clock.now() + timeoutMs;
     for (;;) {
       try {
-        const connection = await this.there();
+        const connection = await within(this.#clock, untilMs, this.there());
         return await within(this.#clock, untilMs, this.heard(work(connection)));
       } catch (error) {
         if (!(error instanceof ConnectionLost)) throw error;

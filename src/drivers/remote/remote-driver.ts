@@ -4,10 +4,11 @@
  * 1. While the link is away all requests fail with AGENT_UNREACHABLE at once, and within two seconds while it is not
  *    known yet that it is. What runs there goes on.
  * 2. A link that is cut and comes back within a minute ends nothing: terminals, commands and pipes go on.
- * 3. What is told of workloads that are of no owner there is dropped: the other machine may mean harm.
+ * 3. An agent that stalls a stream keeps nobody waiting: no connection is made over it, and requests end in their time.
+ * 4. What is told of workloads that are of no owner there is dropped: the other machine may mean harm.
  */
 import { ServiceError } from '../../lib/errors.ts';
-import type { Clock } from '../../lib/clock.ts';
+import { type Clock, systemClock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { AgentLink, AgentLinkEvent } from '../../protocol/agent-link.ts';
 import { runnerCalls } from '../../protocol/agent-runner.ts';
@@ -36,17 +37,17 @@ export interface RemoteDriverOptions {
 }
 
 export function createRemoteDriver(options: RemoteDriverOptions): Driver {
-  return new RunnerDriver({ ...options, way: remoteWay(options.link) });
+  return new RunnerDriver({ ...options, way: remoteWay(options) });
 }
 
-export function remoteWay(link: AgentLink): RunnerWay {
+function remoteWay({ link, clock = systemClock }: RemoteDriverOptions): RunnerWay {
   return {
     name: 'remote',
     decode: decodePlain,
     place: { server: link.serverId },
     partsLogs: true,
     errorOf: foreignError,
-    connect: (receive) => connect(link, receive),
+    connect: (receive) => connect(link, receive, clock),
     agree: (connection) => agree(connection),
     // Its edge is the agent's own.
     configure: () => Promise.resolve(),
@@ -67,9 +68,10 @@ const launchMs = 30_000;
 async function connect(
   link: AgentLink,
   receive: ((chunk: Uint8Array) => void) | null,
+  clock: Clock,
 ): Promise<RunnerSocket> {
   try {
-    const stream = await openRunnerStream(link, receive === null ? 'bulk' : 'control');
+    const stream = await openRunnerStream(link, receive === null ? 'bulk' : 'control', clock);
     if (receive !== null) stream.on('data', receive);
     return { stream };
   } catch (error) {

@@ -4,7 +4,7 @@
  */
 import type { Duplex } from 'node:stream';
 
-import { type Clock, pause, systemClock } from '../../lib/clock.ts';
+import { type Clock, pause, whenLate } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { ResumableDuplex } from '../../lib/resumable-duplex.ts';
 import type { AgentLink, Lane } from '../../protocol/agent-link.ts';
@@ -17,15 +17,11 @@ import {
   runnerWindowBytes,
 } from '../../protocol/agent-runner.ts';
 
-const retryMs = 250;
+const [retryMs, greetingMs] = [250, 5_000];
 
 /** Rejects as the agent does, or with AGENT_UNREACHABLE. */
-export async function openRunnerStream(
-  link: AgentLink,
-  lane: Lane,
-  clock: Clock = systemClock,
-): Promise<Duplex> {
-  const first = await streamOf(link, { session: null, received: 0, lane });
+export async function openRunnerStream(link: AgentLink, lane: Lane, clock: Clock): Promise<Duplex> {
+  const first = await streamOf(link, { session: null, received: 0, lane }, clock);
   const kept: ResumableDuplex = new ResumableDuplex({
     windowBytes: runnerWindowBytes[lane],
     keepMs: runnerKeepMs,
@@ -46,7 +42,7 @@ async function resume(
 ): Promise<void> {
   while (!kept.destroyed) {
     try {
-      const next = await streamOf(link, { session, received: kept.received, lane });
+      const next = await streamOf(link, { session, received: kept.received, lane }, clock);
       kept.attach(next.stream, next.received);
       return;
     } catch (error) {
@@ -71,10 +67,16 @@ async function backAgain(link: AgentLink, clock: Clock): Promise<void> {
 async function streamOf(
   link: AgentLink,
   head: RunnerHead,
+  clock: Clock,
 ): Promise<{ stream: Duplex; session: string; received: number }> {
   const stream = await link.stream(runnerCalls.stream, head, head.lane);
-  const greeting = await exactly(stream, runnerGreetingBytes);
-  return { stream, ...readRunnerGreeting(greeting) };
+  const isInTime = whenLate(clock, greetingMs, () => stream.destroy());
+  try {
+    const greeting = await exactly(stream, runnerGreetingBytes);
+    return { stream, ...readRunnerGreeting(greeting) };
+  } finally {
+    isInTime();
+  }
 }
 
 /** The first bytes; the others stay in the stream. Rejects with AGENT_UNREACHABLE when they do not come. */

@@ -6,7 +6,7 @@ import type { Duplex } from 'node:stream';
 import type { DriverEvent } from '../../../src/drivers/driver.ts';
 import { createRemoteDriver } from '../../../src/drivers/remote/remote-driver.ts';
 import { ServiceError } from '../../../src/lib/errors.ts';
-import type { AgentServices } from '../../../src/protocol/agent-link.ts';
+import type { AgentServices, AgentStream } from '../../../src/protocol/agent-link.ts';
 import type { RequestFrame } from '../../../src/protocol/runner-messages.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { ResumableDuplex } from '../../../src/lib/resumable-duplex.ts';
@@ -25,7 +25,7 @@ import {
   textOf,
 } from '../../support/driver-specs.ts';
 import { eventually } from '../../support/eventually.ts';
-import { ManualClock } from '../../support/manual-clock.ts';
+import { ManualClock, settle } from '../../support/manual-clock.ts';
 import { memoryLogger } from '../../support/memory-logger.ts';
 import { remotePlace, type RemotePlace } from '../../support/remote-place.ts';
 import { noLog, runnerPid } from '../../support/runner.ts';
@@ -280,7 +280,7 @@ describe('the driver before an agent that lies', () => {
     const clock = new ManualClock();
     const driver = createRemoteDriver({ link, logger: noLog, isOwn: () => true, clock });
     t.after(() => driver.close());
-    return { driver, clock };
+    return { driver, link, clock };
   }
 
   it('asks again while nobody says whether anything is on record', async (t) => {
@@ -302,6 +302,35 @@ describe('the driver before an agent that lies', () => {
     await driver.open();
     await clock.advance(60_000);
     assert.deepEqual([asked, events], [3, [{ type: 'connected', workloads: [] }]]);
+  });
+
+  it('waits for no stream that stalls', async (t) => {
+    const greeted = runnerGreeting('00'.repeat(16), 0);
+    const gives = (bytes: Uint8Array) => (_head: unknown, stream: Duplex) =>
+      void stream.write(bytes);
+    const cases: [number, AgentStream, isSilent?: boolean][] = [
+      [5_000, () => undefined],
+      [5_000, gives(greeted.subarray(1))],
+      [5_000, gives(greeted)],
+      [2_000, gives(greeted), true],
+      [20_000, () => new Promise<never>(() => undefined)],
+    ];
+    for (const [afterMs, stream, isSilent = false] of cases) {
+      const { driver, link, clock } = driverOf(t, {
+        calls: { [runnerCalls.records]: () => Promise.resolve(true) },
+        streams: { [runnerCalls.stream]: stream },
+      });
+      if (isSilent) link.unlessHeard = (onSilence) => clock.after(2_000, onSilence);
+      const terminal = { command: ['/bin/true'], cols: 80, rows: 24, env: {} };
+      const deaf = { output: () => undefined, exit: () => undefined };
+      const codes: unknown[] = [];
+      for (const asked of [driver.openTerminal('x', terminal, deaf), driver.inspect('x')]) {
+        asked.catch((error: unknown) => codes.push((error as ServiceError).code));
+      }
+      await settle();
+      await clock.advance(afterMs);
+      assert.deepEqual(codes, ['AGENT_UNREACHABLE', 'AGENT_UNREACHABLE'], String(afterMs));
+    }
   });
 
   it('hears nothing of workloads whose owners are elsewhere', async (t) => {

@@ -12,12 +12,17 @@ import { createServer } from 'node:net';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import type { ServiceError } from '../../../src/lib/errors.ts';
+import { remotePlace } from '../../../src/places/remote-place.ts';
 import { dropIncoming } from '../../../src/places/served-place.ts';
-import { placeCalls, placeStreams } from '../../../src/protocol/agent-place.ts';
-import { joinedPlace } from '../../support/joined-place.ts';
+import { placeCalls, placeStreams, streamMark } from '../../../src/protocol/agent-place.ts';
+import { joinedLink } from '../../support/agent-link.ts';
+import { joinedPlace, otherServerId } from '../../support/joined-place.ts';
 import { eventually } from '../../support/eventually.ts';
 import { scriptedTools } from '../../support/machine.ts';
+import { ManualClock, settle } from '../../support/manual-clock.ts';
 import { needs } from '../../support/programs.ts';
+import { ScriptedDriver } from '../../support/scripted-driver.ts';
 
 const never = new AbortController().signal;
 const app = { id: 'app_1', uid: null };
@@ -73,6 +78,26 @@ describe('a place on another server', () => {
     await files.remove();
     await files.remove();
     assert.deepEqual(readdirSync(appsRoot), []);
+  });
+
+  it('waits for no file whose bytes do not come', async (t) => {
+    const { link: honest } = await joinedPlace(t);
+    for (const begun of [[], [streamMark.there, 1, 2]]) {
+      const link = joinedLink(otherServerId, {
+        calls: { [placeCalls.machine]: () => honest.call(placeCalls.machine, null) },
+        streams: {
+          [placeStreams.text]: (_head, stream) => void stream.write(Uint8Array.from(begun)),
+        },
+      });
+      const clock = new ManualClock();
+      const { machine } = remotePlace({ link, driver: new ScriptedDriver(), clock });
+      let code: unknown;
+      const text = (await machine()).app(app).source('dpl_1').text('Procfile');
+      text.catch((error: unknown) => (code = (error as ServiceError).code));
+      await settle();
+      await clock.advance(20_000);
+      assert.equal(code, unreachable.code);
+    }
   });
 
   it('says what is wrong with an archive, and keeps nothing of it', async (t) => {
