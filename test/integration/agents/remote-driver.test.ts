@@ -233,12 +233,15 @@ describe('the driver before an agent that lies', () => {
     state: { phase: 'running', pid: 1, startedAtMs: 1, restarts: 0 } as never,
   });
 
-  /** Its runner answers as `answer` says; `tell` sends frames without being asked. */
-  async function lying(t: TestContext, answer: (request: RequestFrame) => unknown) {
+  const silent = new ServiceError('AGENT_UNREACHABLE', 'It is silent.');
+
+  /** Its runner answers as `answer` says; `tell` sends frames without being asked. `says`: whether records are told. */
+  async function lying(t: TestContext, answer: (request: RequestFrame) => unknown, says = [true]) {
     let runner: Duplex | undefined;
     const link = joinedLink('srv_a', {
       calls: {
-        [runnerCalls.records]: () => Promise.resolve(true),
+        [runnerCalls.records]: () =>
+          (says.shift() ?? true) ? Promise.resolve(true) : Promise.reject(silent),
         [runnerCalls.launch]: () => Promise.resolve(null),
       },
       streams: {
@@ -285,7 +288,6 @@ describe('the driver before an agent that lies', () => {
 
   it('asks again while nobody says whether anything is on record', async (t) => {
     let asked = 0;
-    const silent = new ServiceError('AGENT_UNREACHABLE', 'It is silent.');
     const { driver, clock } = driverOf(t, {
       calls: {
         [runnerCalls.records]: () =>
@@ -302,6 +304,14 @@ describe('the driver before an agent that lies', () => {
     await driver.open();
     await clock.advance(60_000);
     assert.deepEqual([asked, events], [3, [{ type: 'connected', workloads: [] }]]);
+  });
+
+  it('connects again where it was silent as its runner was lost', async (t) => {
+    const { events, tell } = await lying(t, () => ({ ok: [] }), [true, false]);
+    tell(null);
+    await eventually('it is connected again', () => events.length >= 3, 10_000);
+    const types = events.map(({ type }) => type);
+    assert.deepEqual(types, ['connected', 'disconnected', 'connected']);
   });
 
   it('waits for no stream that stalls', async (t) => {
