@@ -54,7 +54,7 @@ export class Emptying {
         for (;;) {
           const next = await context.report(() => this.#nextOrTake(serverId));
           if (next === undefined) return;
-          await this.#moveAway(next, signal);
+          await this.#moveAway(next, serverId, signal);
         }
       } catch (error) {
         if (signal.aborted) return;
@@ -90,36 +90,49 @@ export class Emptying {
   }
 
   /** Resolves when it is here, and its files are not there any more; or when a move that was under way is over. */
-  async #moveAway(thing: Thing, signal: AbortSignal): Promise<void> {
-    const { actors } = this.#options.context;
-    if (!isSettled(thing.move)) {
-      await this.#settled(thing, signal);
+  async #moveAway(thing: Thing, serverId: string, signal: AbortSignal): Promise<void> {
+    const { context, reader } = this.#options;
+    if (isUnderWay(thing.move)) {
+      await this.#until(thing, (move) => !isUnderWay(move), signal);
       return;
     }
     const message = { type: 'move', serverId: localServerId, isForced: true } as const;
-    if (thing.kind === 'database') await actors.ask(databaseActor.at(thing.id), message);
-    else await actors.ask(appActor.at(thing.id), message);
-    const move = await this.#settled(thing, signal);
-    if (move?.phase !== 'failed') return;
-    throw new WorkFailed(`${thing.name} is not moved: ${move.error ?? ''}`);
+    if (thing.kind === 'database') await context.actors.ask(databaseActor.at(thing.id), message);
+    else await context.actors.ask(appActor.at(thing.id), message);
+    const move = await this.#until(thing, (one) => !isUnderWay(one), signal);
+    if (move?.phase === 'failed') {
+      throw new WorkFailed(`${thing.name} is not moved: ${move.error ?? ''}`);
+    }
+    await this.#until(
+      thing,
+      (one) => {
+        if (one?.hasLeftover !== true) return true;
+        if (reader.get(tables.servers, serverId)?.connected === true) return false;
+        throw new WorkFailed(`It went away before the files of ${thing.name} were removed there.`);
+      },
+      signal,
+    );
   }
 
-  async #settled({ kind, id }: Thing, signal: AbortSignal): Promise<MoveRecord | undefined> {
+  async #until(
+    { kind, id }: Thing,
+    isSo: (move: MoveRecord | undefined) => boolean,
+    signal: AbortSignal,
+  ): Promise<MoveRecord | undefined> {
     const { reader, clock } = this.#options;
     for (;;) {
       const isDatabase = kind === 'database';
       const thing = isDatabase ? reader.get(tables.databases, id) : reader.get(tables.apps, id);
-      if (isSettled(thing?.move)) return thing?.move;
+      if (isSo(thing?.move)) return thing?.move;
       await pause(clock, pollMs, signal);
     }
   }
 }
 
-function isInUse({ deletedAtMs }: { deletedAtMs: number | null }): boolean {
-  return deletedAtMs === null;
+function isUnderWay(move: MoveRecord | undefined): boolean {
+  return move?.endedAtMs === null;
 }
 
-/** Whether it is over, and nothing of it is left at the other server. */
-function isSettled(move: MoveRecord | undefined): boolean {
-  return move === undefined || (move.endedAtMs !== null && !move.hasLeftover);
+function isInUse({ deletedAtMs }: { deletedAtMs: number | null }): boolean {
+  return deletedAtMs === null;
 }

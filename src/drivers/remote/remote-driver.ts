@@ -4,7 +4,8 @@
  * 1. While the link is away all requests fail with AGENT_UNREACHABLE at once, and within two seconds while it is not
  *    known yet that it is. What runs there goes on.
  * 2. A link that is cut and comes back within a minute ends nothing: terminals, commands and pipes go on.
- * 3. An agent that stalls a stream keeps nobody waiting: no connection is made over it, and requests end in their time.
+ * 3. An agent that stalls a stream makes no connection over it, and keeps nobody waiting but for what has no time of its own:
+ *    the end of a workload, a command, a pipe.
  * 4. What is told of workloads that are of no owner there is dropped: the other machine may mean harm.
  */
 import { ServiceError } from '../../lib/errors.ts';

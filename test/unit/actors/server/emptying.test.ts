@@ -127,4 +127,19 @@ describe('emptying a server', () => {
     const { agent } = store.get(tables.servers, there) ?? assert.fail();
     assert.match(agent?.problem ?? '', /^app_1 is not moved/);
   });
+
+  it('waits for no removal at a third server, and for none on one that went away', async () => {
+    const done = { phase: 'done', endedAtMs: 1, hasLeftover: true } as const;
+    write('app_1', there, { ...moveOf('srv_third', there), ...done });
+    assert.equal(await remove(), false);
+    await clock.advance(1_000);
+    assert.deepEqual(asked, ['app_1']);
+    write('app_1', here, { ...moveOf(there, here), ...done });
+    await clock.advance(1_000);
+    assert.ok(isThere());
+    await runtime.ask(servers, { type: 'agent-lost', serverId: there });
+    await clock.advance(1_000);
+    const { agent } = store.get(tables.servers, there) ?? assert.fail();
+    assert.match(agent?.problem ?? '', /^It went away before the files of app_1/);
+  });
 });
