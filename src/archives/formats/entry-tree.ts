@@ -10,7 +10,7 @@ import { setImmediate } from 'node:timers/promises';
 
 import type { Meter } from './limits.ts';
 import { checkLinkTarget, parentOf } from './names.ts';
-import { bomb, corrupt, quoted, unsafe } from './refusals.ts';
+import { corrupt, quoted, unsafe } from './refusals.ts';
 
 interface Folder {
   /** Null: it is the root. */
@@ -29,9 +29,7 @@ type Node = 'file' | Folder | Link;
 
 // The number of links that the kernel follows before it returns ELOOP.
 const hopsMax = 40;
-// Parts of targets. Limits the work of rule 3: links through links through long paths multiply.
-const stepsMax = 5_000_000;
-/** Some milliseconds. */
+/** Parts of targets, which take some milliseconds. */
 const stepsPerTurn = 20_000;
 
 export class EntryTree {
@@ -40,8 +38,7 @@ export class EntryTree {
   readonly #nodes = new Map<string, Node>();
   readonly #links = new Set<string>();
   #lastFolder = '';
-  #steps = 0;
-  #pauseAt = stepsPerTurn;
+  #stepsInTurn = 0;
   #files = 0;
 
   constructor(meter: Meter) {
@@ -174,10 +171,10 @@ export class EntryTree {
   /** The first one last. */
   async #partsOf({ target }: Link): Promise<string[]> {
     const parts = target.split('/').reverse();
-    this.#steps += parts.length;
-    if (this.#steps > stepsMax) throw bomb('its links lead through too many others');
-    if (this.#steps >= this.#pauseAt) {
-      this.#pauseAt = this.#steps + stepsPerTurn;
+    this.#meter.linkSteps(parts.length);
+    this.#stepsInTurn += parts.length;
+    if (this.#stepsInTurn >= stepsPerTurn) {
+      this.#stepsInTurn = 0;
       await setImmediate();
     }
     return parts;

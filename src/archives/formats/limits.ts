@@ -11,6 +11,8 @@ export interface ArchiveLimits {
   ratioFreeBytes: number;
   /** Bytes of all names and link targets together: they are held in memory while reading. */
   namesBytesMax: number;
+  /** Parts of targets that are walked to see where links lead: links through links through long paths multiply. */
+  linkStepsMax: number;
 }
 
 export const archiveLimits: ArchiveLimits = {
@@ -19,6 +21,7 @@ export const archiveLimits: ArchiveLimits = {
   ratioMax: 200,
   ratioFreeBytes: 64 * 1024 ** 2,
   namesBytesMax: 48 * 1024 ** 2,
+  linkStepsMax: 5_000_000,
 };
 
 export class Meter {
@@ -27,6 +30,7 @@ export class Meter {
   #entries = 0;
   #expanded = 0;
   #names = 0;
+  #linkSteps = 0;
 
   constructor(limits: ArchiveLimits, totalBytes = 0) {
     this.#limits = limits;
@@ -48,6 +52,14 @@ export class Meter {
   name(name: string): void {
     this.#names += name.length;
     if (this.#names > this.#limits.namesBytesMax) throw bomb('its names are too long altogether');
+  }
+
+  /** Counts parts of the target of a link that is walked. */
+  linkSteps(parts: number): void {
+    this.#linkSteps += parts;
+    if (this.#linkSteps > this.#limits.linkStepsMax) {
+      throw bomb('its links lead through too many others');
+    }
   }
 
   /** Counts `bytes` more of output; `consumed` bytes of input were used in all. */

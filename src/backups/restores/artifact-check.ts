@@ -45,6 +45,7 @@ const limits: ArchiveLimits = {
   ratioMax: Infinity,
   ratioFreeBytes: Infinity,
   namesBytesMax: 192 * 1024 ** 2,
+  linkStepsMax: 20_000_000,
 };
 
 /**

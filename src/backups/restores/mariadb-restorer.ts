@@ -22,10 +22,12 @@ export function mariadbRestorer(target: DatabaseTarget): Restorer {
       const { server, exchange } = await open(target, signal).catch((error: unknown) => {
         throw untouched(error);
       });
+      let isRecovered = false;
       try {
         const { whole } = await checked(bytes);
         // An earlier one may have been cut off while its server could not be reached.
         await exchange.recover();
+        isRecovered = true;
         await exchange.clear();
         log('A database is made beside the live one.');
         await server.makeIncoming();
@@ -33,13 +35,15 @@ export function mariadbRestorer(target: DatabaseTarget): Restorer {
         try {
           await server.load(incoming, whole, ['--one-database']);
         } finally {
+          await server.endIncoming();
           await server.keepPassword();
         }
         await server.mustHoldSomething();
         await exchange.prepare();
         signal.throwIfAborted();
       } catch (error) {
-        await exchange.clear().catch(() => undefined);
+        // What is beside the live database may be all that there is of it.
+        if (isRecovered) await exchange.clear().catch(() => undefined);
         throw untouched(error);
       }
       log('It takes the place of the live one.');

@@ -154,13 +154,20 @@ export class MariadbServer {
     const users = `user IN ('root', '${this.#target.username}')`;
     const newest = Number(await this.ask('SELECT CONNECTION_ID()'));
     const others = `SELECT id FROM information_schema.processlist WHERE ${users} AND id < ${String(newest)}`;
-    for (;;) {
-      const ids = (await this.ask(others)).split('\n').filter((line) => line !== '');
-      if (ids.length === 0) return;
-      // One that ended meanwhile is an error.
-      for (const id of ids) await this.ask(`KILL ${id}`).catch(() => undefined);
-      this.#signal.throwIfAborted();
-    }
+    while (await this.#end(others)) this.#signal.throwIfAborted();
+  }
+
+  /** Ends what a dump that was given up still does in the incoming database: it would hold that for ever. */
+  async endIncoming(): Promise<void> {
+    await this.#end(`SELECT id FROM information_schema.processlist WHERE db = '${incoming}'`);
+  }
+
+  /** Whether there were any. */
+  async #end(connections: string): Promise<boolean> {
+    const ids = (await this.ask(connections)).split('\n').filter((line) => line !== '');
+    // One that ended meanwhile is an error.
+    for (const id of ids) await this.ask(`KILL ${id}`).catch(() => undefined);
+    return ids.length > 0;
   }
 
   /** Reads a name in hex from each line. */

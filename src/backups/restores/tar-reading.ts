@@ -20,6 +20,7 @@ const limits: ArchiveLimits = {
   ratioMax: Number.MAX_SAFE_INTEGER,
   ratioFreeBytes: 0,
   namesBytesMax: 256 * 1024 ** 2,
+  linkStepsMax: 40_000_000,
 };
 /** Of a tar, read in one turn of the loop. */
 const turnBytes = 64 * 1024;
