@@ -10,6 +10,8 @@
  * 4. After a lost connection requests are sent again, which all but `exec` and `pipe` allow, until
  *    `requestTimeoutMs` is over. Then they fail with AGENT_UNREACHABLE.
  */
+import { setImmediate } from 'node:timers/promises';
+
 import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
@@ -165,6 +167,8 @@ export class RunnerLink {
       } catch (error) {
         if (!(error instanceof ConnectionLost)) throw error;
         if (this.#closed.signal.aborted || this.#clock.now() >= untilMs) throw unreachable(error);
+        // One that breaks says so in a turn of its own.
+        await setImmediate();
       }
     }
   }
