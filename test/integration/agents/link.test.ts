@@ -1,64 +1,13 @@
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
-import http2 from 'node:http2';
-import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { describe, it, type TestContext } from 'node:test';
+import { describe, it } from 'node:test';
 
 import type { AgentPeer } from '../../../src/agents/told.ts';
 import { ServiceError } from '../../../src/lib/errors.ts';
-import type { AgentLink, AgentServices } from '../../../src/protocol/agent-link.ts';
-import { agentPaths } from '../../../src/protocol/agent-wire.ts';
-import { encodePlain } from '../../../src/protocol/plain-cbor.ts';
-import { agentPort, dial, testAgent } from '../../support/agent-port.ts';
-import type {
-  AgentPort,
-  AgentPortOptions,
-  TestAgent,
-  TestAgentOptions,
-} from '../../support/agent-port.ts';
+import { agentPort, testAgent } from '../../support/agent-port.ts';
 import { eventually } from '../../support/eventually.ts';
-import { slowLine, type LineOptions, type SlowLine } from '../../support/slow-line.ts';
-
-interface Linked {
-  port: AgentPort;
-  agent: TestAgent;
-  link: AgentLink;
-  line: SlowLine;
-}
-
-/** A server `srv_a` that is connected over a line. */
-async function linked(
-  t: TestContext,
-  services: Partial<AgentServices>,
-  given: { line?: LineOptions; port?: AgentPortOptions; agent?: TestAgentOptions } = {},
-): Promise<Linked> {
-  const port = await agentPort(given.port);
-  t.after(() => port.close());
-  const line = await slowLine(() => port.port, given.line);
-  t.after(() => line.close());
-  const agent = testAgent(
-    { authority: port.authority, port: line.port },
-    port.issue('srv_a'),
-    { calls: {}, streams: {}, ...services },
-    given.agent,
-  );
-  t.after(() => agent.close());
-  const link = port.agents.of('srv_a');
-  await eventually('it is connected', () => link.isConnected);
-  return { port, agent, link, line };
-}
-
-async function textOf(stream: Duplex): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of stream as AsyncIterable<Buffer>) chunks.push(chunk);
-  return Buffer.concat(chunks).toString();
-}
-
-const echo = (_head: unknown, stream: Duplex): void => {
-  stream.on('error', () => undefined);
-  stream.pipe(stream);
-};
+import { echo, linked, textOf } from '../../support/linked-agent.ts';
 
 describe('calls over a link', () => {
   it('carry plain data both ways', async (t) => {
@@ -245,68 +194,6 @@ describe('streams over a link', () => {
     // With windows of 64 KiB it takes 77 s.
     assert.ok(tookMs < 25_000, `${String(tookMs)} ms`);
     t.diagnostic(`${tookMs.toFixed(0)} ms`);
-  });
-});
-
-describe('visitors of apps over a link', () => {
-  /** As many streams of an app's visitors as are let in. */
-  async function crowd(link: AgentLink, visitorsOf: string): Promise<Duplex[]> {
-    const streams: Duplex[] = [];
-    for (;;) {
-      const one = await link.stream('flood', null, { visitorsOf }).catch((error: unknown) => error);
-      if (one instanceof ServiceError) {
-        assert.equal(one.code, 'OVERLOADED');
-        return streams;
-      }
-      streams.push(one as Duplex);
-    }
-  }
-
-  it('leave room for those of other apps, and for all of our own work', async (t) => {
-    const flood = (_head: unknown, stream: Duplex): void => {
-      stream.on('error', () => undefined);
-      stream.write(Buffer.alloc(65_536));
-    };
-    const { link } = await linked(t, { streams: { flood, echo } });
-    const ofOne = await crowd(link, 'app_one');
-    const ofOther = await crowd(link, 'app_other');
-    assert.deepEqual([ofOne.length, ofOther.length], [200, 100]);
-    const own: Duplex[] = [];
-    for (let i = 0; i < 200; i++) own.push(await link.stream('echo', null, 'bulk'));
-    await assert.rejects(link.stream('echo', null, 'bulk'), { code: 'OVERLOADED' });
-    own[0]?.end('backup');
-    assert.equal(await textOf(own[0]!), 'backup');
-    for (let round = 0; round < 9; round++) {
-      for (const stream of ofOne.splice(0)) stream.destroy();
-      await eventually('there is room again', async () => {
-        ofOne.push(...(await crowd(link, 'app_one')));
-        return ofOne.length === 150;
-      });
-    }
-  });
-
-  it('have what an earlier agent leaves, which takes fewer streams', async (t) => {
-    const port = await agentPort();
-    t.after(() => port.close());
-    for (const lane of ['control', 'bulk'] as const) {
-      const socket = await dial(port, port.issue('srv_a'), lane);
-      t.after(() => socket.destroy());
-      const session = http2.performServerHandshake(socket, {
-        settings: { maxConcurrentStreams: 400 },
-      });
-      session.on('error', () => undefined);
-      session.on('stream', (stream, { ':path': path }) => {
-        stream.on('error', () => undefined);
-        stream.respond({ ':status': 200 });
-        const hello = { version: '0.1.0', run: 'r', host: 'h' };
-        if (path === agentPaths.hello) stream.end(encodePlain({ ok: hello }));
-      });
-    }
-    const link = port.agents.of('srv_a');
-    await eventually('it is connected', () => link.isConnected);
-    assert.equal((await crowd(link, 'app_one')).length, 100);
-    await link.stream('other', null, { visitorsOf: 'app_other' });
-    for (let i = 0; i < 200; i++) await link.stream('own', null, 'bulk');
   });
 });
 
