@@ -1,6 +1,6 @@
 /**
  * Owns the way back of an RDB of Redis, as the base of its append-only file: a server that keeps one reads
- * nothing else when it starts. Its configuration, with the password, stays.
+ * nothing else when it starts. Its configuration, with the password, stays, but that it keeps such a file.
  */
 import { mkdir, open, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -58,7 +58,8 @@ async function fillFolder(
 ): Promise<void> {
   const { path, whole, signal } = given;
   const config = await configOf(place);
-  if (config !== null) await writeFile(join(path, configName), config, { mode: 0o600 });
+  if (config !== null)
+    await writeFile(join(path, configName), readingFile(config), { mode: 0o600 });
   const { rdb, manifest } = layoutOf(version);
   if (manifest !== null) {
     await mkdir(join(path, manifest.folder), { mode: 0o700 });
@@ -77,7 +78,7 @@ async function* volumeTar(
   const config = await feed(target, { command, env: {} }, null, signal, configMaxBytes);
   const { rdb, manifest } = layoutOf(target.version);
   const inVolume = (path: string): string => `${volumeName}/${path}`;
-  yield* textEntry(inVolume(configName), config, ownerAlone);
+  yield* textEntry(inVolume(configName), readingFile(config), ownerAlone);
   if (manifest !== null) yield* textEntry(inVolume(manifest.file), manifest.text, ownerAlone);
   yield tarHeaders({
     ...{ name: Buffer.from(inVolume(rdb)), type: 'file', size, mode: ownerAlone },
@@ -91,6 +92,11 @@ async function* volumeTar(
   if (left !== 0) throw unfit('The RDB has another length than it was found to have.');
   yield* zeros(paddingOf(size));
   yield tarEnd;
+}
+
+/** One that keeps no such file would start empty. The last word counts. */
+function readingFile(config: Buffer): Buffer {
+  return Buffer.concat([config, Buffer.from('\nappendonly yes\n')]);
 }
 
 /** Where it is read from, by the version of the server. Paths are below its data. */

@@ -52,6 +52,17 @@ describe('Redis', { skip: needs('redis-server', 'redis-cli') }, () => {
     assert.equal(await ask('GET "key 77"'), '231\n');
   });
 
+  it('comes back whole where the server was told to keep no file', async () => {
+    const first = await state();
+    const bytes = await dumped();
+    assert.equal(await ask('CONFIG SET appendonly no'), 'OK\n');
+    assert.equal(await ask('CONFIG REWRITE'), 'OK\n');
+    await ask('FLUSHALL');
+    await restore(bytes);
+    assert.equal(await state(), first);
+    assert.equal(await ask('CONFIG GET appendonly'), 'appendonly\nyes\n');
+  });
+
   it('puts the previous data back when the RDB is damaged', async () => {
     const first = await state();
     const bytes = await dumped();
