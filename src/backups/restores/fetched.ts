@@ -27,6 +27,8 @@ export async function fetchArtifact(
   const folder = dirname(path);
   mustHaveRoom(folder, sizeBytes);
   const { bytes, stream } = await destination.read(key, undefined, signal);
+  // Nobody may wait for it any more: it makes no file then.
+  signal.throwIfAborted();
   if (bytes !== sizeBytes) throw changed();
   const content = hashed(stream);
   const written = roomWatch(folder);

@@ -5,11 +5,14 @@
 import type { PlaceInThread } from '../destinations/open.ts';
 import type { CheckedArtifact, WantedArtifact } from '../restores/artifact-check.ts';
 import type { StoredArtifact } from '../restores/fetched.ts';
+import { untilAborted } from '../streams/until-aborted.ts';
 import { BackupThread, chunksOf, News } from './backup-thread.ts';
 import type { ArtifactFile, TreeStep } from './messages.ts';
 
 /** Steps that are sent and not done. */
 const batchesAhead = 4;
+/** A thread ends soon behind its signal, but where its disk does not answer. */
+const graceMs = 2_000;
 
 /** See `fetchArtifact`. */
 export async function fetchInThread(
@@ -22,7 +25,7 @@ export async function fetchInThread(
   const thread = new BackupThread({ kind: 'fetch', at, artifact, path }, signal, (reply) => {
     if (reply.type === 'read') seen(reply.bytes);
   });
-  await thread.outcome;
+  await outcomeOf(thread, signal);
 }
 
 /** Checks an artifact to its end; see `checkArtifact`. `seen` is told how many of its bytes were read. */
@@ -35,7 +38,17 @@ export async function checkInThread(
   const thread = new BackupThread({ kind: 'check', artifact, wanted }, signal, (reply) => {
     if (reply.type === 'read') seen(reply.bytes);
   });
-  return (await thread.outcome) as CheckedArtifact;
+  return (await outcomeOf(thread, signal)) as CheckedArtifact;
+}
+
+function outcomeOf({ outcome }: BackupThread, signal: AbortSignal): Promise<unknown> {
+  const hangs = new AbortController();
+  const giveUp = (): void => void setTimeout(() => hangs.abort(signal.reason), graceMs).unref();
+  signal.addEventListener('abort', giveUp, { once: true });
+  if (signal.aborted) giveUp();
+  return untilAborted(outcome, hangs.signal).finally(() =>
+    signal.removeEventListener('abort', giveUp),
+  );
 }
 
 /** What an artifact holds behind its encryption and its compression. */

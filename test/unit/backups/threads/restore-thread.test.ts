@@ -1,6 +1,16 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -54,6 +64,22 @@ describe('a thread of a restore', () => {
     await assert.rejects(fetch({ key: 'none' }, 'none'), refusal('ARTIFACT_GONE'));
     await assert.rejects(fetch({}, 'fetched'), /EEXIST/);
     await assert.rejects(fetch({}, 'late', AbortSignal.abort(new Error('late'))), /late/);
+  });
+
+  it('is not waited for behind its signal where its disk does not answer', async () => {
+    // Whoever opens it waits until somebody writes.
+    const path = join(dir, 'stalled');
+    execFileSync('mkfifo', [path]);
+    const late = new AbortController();
+    const checking = checkInThread(
+      { path, recoveryKey: null },
+      wanted,
+      () => undefined,
+      late.signal,
+    );
+    late.abort(new Error('It took too long.'));
+    await assert.rejects(checking, /It took too long/);
+    closeSync(openSync(path, 'w'));
   });
 
   it('opens, inflates and checks an artifact, and tells how far it is', async () => {
