@@ -76,7 +76,8 @@ export class MariadbServer {
 
   /** Makes again what `extrasOf` gave; twice is fine. */
   loadExtras(database: string, extras: Buffer): Promise<void> {
-    return this.load(database, once(extras), [], never);
+    const patient = Buffer.from('SET lock_wait_timeout = 30;\n');
+    return this.load(database, once(Buffer.concat([patient, extras])), [], never);
   }
 
   /** A dump of several databases fills another one than it is read into. */

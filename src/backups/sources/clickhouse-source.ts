@@ -8,8 +8,9 @@ import type { Source } from './source.ts';
 const admin = 'gangway';
 /** Where the server may write backups, below its data. */
 const folder = '/var/lib/clickhouse/backups';
-/** `$0`: the statement; `$1`: the file. */
-const backUp = `trap 'rm -f "$1"' EXIT
+/** `$0`: the statement; `$1`: the file. What one left that was killed goes first: there is one at a time. */
+const backUp = `rm -f "\${1%/*}"/gangway-*.tar
+trap 'rm -f "$1"' EXIT
 printf '%s\\n' "$0" | clickhouse-client --host 127.0.0.1 --port "$2" > /dev/null && cat "$1"`;
 
 export function clickhouseSource(target: DatabaseTarget): Promise<Source> {

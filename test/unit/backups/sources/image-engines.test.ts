@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { readdirSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { describe, it } from 'node:test';
 
 import { databaseSource } from '../../../../src/backups/sources/database-sources.ts';
@@ -6,6 +9,7 @@ import type { DatabaseTarget } from '../../../../src/backups/targets.ts';
 import type { PipeSpec } from '../../../../src/protocol/workload.ts';
 import type { DatabaseEngine } from '../../../../src/store/records/records.ts';
 import { collected } from '../../../support/database-server.ts';
+import { temporaryFolder } from '../../../support/store-fixture.ts';
 
 const password = `p"a's$s\\w`;
 const adminPassword = 'admin-secret';
@@ -73,4 +77,23 @@ describe('databaseSource() of an image', () => {
       });
     });
   }
+
+  it('removes what an earlier backup of CLICKHOUSE left, which was killed', async (t) => {
+    const target = imageTarget('CLICKHOUSE', {});
+    await collected((await databaseSource(target)).read(never));
+    const [shell = '', flag = '', script = '', statement = '', file = '', port = ''] =
+      target.ran[0]?.command ?? [];
+    const folder = await temporaryFolder(t);
+    const own = join(folder, basename(file));
+    const program = join(folder, 'clickhouse-client');
+    writeFileSync(program, `#!/bin/sh\nprintf whole > '${own}'\n`, { mode: 0o755 });
+    for (const name of ['gangway-earlier.tar', 'of-somebody.tar']) {
+      writeFileSync(join(folder, name), 'half');
+    }
+    const output = execFileSync(shell, [flag, script, statement, own, port], {
+      env: { PATH: `${folder}:${process.env['PATH'] ?? ''}` },
+    });
+    assert.equal(output.toString(), 'whole');
+    assert.deepEqual(readdirSync(folder).sort(), ['clickhouse-client', 'of-somebody.tar']);
+  });
 });
