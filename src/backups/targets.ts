@@ -45,6 +45,8 @@ export interface DatabaseTarget {
    */
   beside: ((volume: string, work: BesideWork, signal: AbortSignal) => Promise<void>) | null;
   control: ServerControl;
+  /** The same one, once it was started anew; absent: it is reached as before. */
+  again?: () => Promise<DatabaseTarget>;
 }
 
 /** As `OwnTrees.archive`. */

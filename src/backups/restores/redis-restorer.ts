@@ -1,16 +1,21 @@
 /**
- * Owns the way back of an RDB of Redis, as the base of its append-only file: a server that keeps one reads
- * nothing else when it starts. Its configuration, with the password, stays, but that it keeps such a file.
+ * Owns the way back of an RDB of Redis. Its configuration, with the password, stays.
+ *
+ * 1. A server that keeps an append-only file reads nothing else when it starts, and runs what stands behind the RDB in it as
+ *    commands, of which none is too dangerous. So it starts with the RDB alone, which ends where that says.
+ * 2. Then it keeps such a file, whatever it was told before. It is well when that is whole.
  */
-import { mkdir, open, writeFile } from 'node:fs/promises';
+import { open, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 
+import { ServiceError } from '../../lib/errors.ts';
 import { Folder, readWhole, within } from '../../lib/untrusted-files/folder.ts';
 import { feed } from '../client-program.ts';
-import { isRdb } from '../sources/redis-source.ts';
+import { isRdb, redisClient } from '../sources/redis-source.ts';
 import { paddingOf, tarEnd, tarHeaders } from '../tar/tar-header.ts';
 import { inBlocks, textEntry, zeros } from '../tar/tar-tree.ts';
-import type { OwnFolder, DatabaseTarget } from '../targets.ts';
+import type { DatabaseTarget, OwnFolder, ServerControl } from '../targets.ts';
 import { unfit } from './failures.ts';
 import { firstBytes } from './first-bytes.ts';
 import { swapFolders } from './folder-swap.ts';
@@ -23,13 +28,25 @@ const configMaxBytes = 1024 * 1024;
 const imageFolder = '/data';
 const volumeName = 'data';
 const ownerAlone = 0o600;
-const base = 'appendonly.aof.1.base.rdb';
+const rdbName = 'dump.rdb';
+/** The last word counts. */
+const startsWithRdb = Buffer.from(`\nappendonly no\ndbfilename ${rdbName}\n`);
+const [lookEveryMs, keptMs] = [200, 30 * 60_000];
 
 /** `size`: of the RDB, in bytes. */
-export function redisRestorer(target: DatabaseTarget, size: number): Restorer {
+export function redisRestorer(given: DatabaseTarget, size: number): Restorer {
+  const control: ServerControl = {
+    stop: () => given.control.stop(),
+    start: () => given.control.start(),
+    replaced: async () => {
+      await keepFile((await given.again?.()) ?? given);
+      await given.control.replaced();
+    },
+  };
+  const target = { ...given, control };
   return {
     async restore(bytes, log, signal) {
-      const { files: place, control } = target;
+      const { files: place } = target;
       const data = tarSwapOf(target);
       log('The data is received beside the live one.');
       const rdb = async (): Promise<AsyncIterable<Uint8Array>> => {
@@ -44,7 +61,7 @@ export function redisRestorer(target: DatabaseTarget, size: number): Restorer {
         });
       } else if (place !== null) {
         await swapFolders({ places: [place], control, log }, async ([path = '']) => {
-          await fillFolder(target, place, { path, whole: await rdb(), signal });
+          await fillFolder(place, { path, whole: await rdb(), signal });
         });
       }
     },
@@ -52,20 +69,15 @@ export function redisRestorer(target: DatabaseTarget, size: number): Restorer {
 }
 
 async function fillFolder(
-  { version }: DatabaseTarget,
   place: OwnFolder,
   given: { path: string; whole: AsyncIterable<Uint8Array>; signal: AbortSignal },
 ): Promise<void> {
   const { path, whole, signal } = given;
-  const config = await configOf(place);
-  if (config !== null)
-    await writeFile(join(path, configName), readingFile(config), { mode: 0o600 });
-  const { rdb, manifest } = layoutOf(version);
-  if (manifest !== null) {
-    await mkdir(join(path, manifest.folder), { mode: 0o700 });
-    await writeFile(join(path, manifest.file), manifest.text);
-  }
-  await writeAll(join(path, rdb), whole, signal);
+  const kept = await configOf(place);
+  if (kept === null) throw unfit('The configuration of this Redis is too large to be kept.');
+  const config = Buffer.concat([kept, startsWithRdb]);
+  await writeFile(join(path, configName), config, { mode: ownerAlone });
+  await writeAll(join(path, rdbName), whole, signal);
 }
 
 /** The configuration is that of the live server; whoever makes the files gives all to the user of the server. */
@@ -76,12 +88,10 @@ async function* volumeTar(
   const { whole, size, signal } = given;
   const command = ['cat', `${target.folder ?? imageFolder}/${configName}`];
   const config = await feed(target, { command, env: {} }, null, signal, configMaxBytes);
-  const { rdb, manifest } = layoutOf(target.version);
   const inVolume = (path: string): string => `${volumeName}/${path}`;
-  yield* textEntry(inVolume(configName), readingFile(config), ownerAlone);
-  if (manifest !== null) yield* textEntry(inVolume(manifest.file), manifest.text, ownerAlone);
+  yield* textEntry(inVolume(configName), Buffer.concat([config, startsWithRdb]), ownerAlone);
   yield tarHeaders({
-    ...{ name: Buffer.from(inVolume(rdb)), type: 'file', size, mode: ownerAlone },
+    ...{ name: Buffer.from(inVolume(rdbName)), type: 'file', size, mode: ownerAlone },
     ...{ mtimeMs: Date.now(), target: Buffer.alloc(0) },
   });
   let left = size;
@@ -94,28 +104,36 @@ async function* volumeTar(
   yield tarEnd;
 }
 
-/** One that keeps no such file would start empty. The last word counts. */
-function readingFile(config: Buffer): Buffer {
-  return Buffer.concat([config, Buffer.from('\nappendonly yes\n')]);
-}
-
-/** Where it is read from, by the version of the server. Paths are below its data. */
-function layoutOf(version: string): { rdb: string; manifest: Manifest | null } {
-  if (Number.parseInt(version, 10) < 7) return { rdb: 'appendonly.aof', manifest: null };
-  const folder = 'appendonlydir';
-  const file = `${folder}/appendonly.aof.manifest`;
-  return {
-    rdb: `${folder}/${base}`,
-    manifest: { folder, file, text: `file ${base} seq 1 type b\n` },
+/** From now on it reads an append-only file when it starts. */
+async function keepFile(target: DatabaseTarget): Promise<void> {
+  const spec = await redisClient(target, []);
+  const late = AbortSignal.timeout(keptMs);
+  const ask = async (line: string): Promise<string> =>
+    (await feed(target, spec, once(`${line}\n`), late)).toString().trim();
+  const tell = async (line: string): Promise<void> => {
+    const said = await ask(line);
+    if (said !== 'OK') throw notKept(said);
   };
+  await tell('CONFIG SET appendonly yes');
+  for (;;) {
+    const info = await ask('INFO persistence');
+    if (/^aof_last_bgrewrite_status:(?!ok)/m.test(info)) throw notKept('It could not be written.');
+    if (!/^aof_rewrite_(in_progress|scheduled):1/m.test(info)) break;
+    await setTimeout(lookEveryMs, undefined, { signal: late });
+  }
+  await tell('CONFIG REWRITE');
 }
 
-interface Manifest {
-  folder: string;
-  file: string;
-  text: string;
+function notKept(said: string): ServiceError {
+  return new ServiceError('RESTORE_FAILED', `Redis does not keep its data: ${said}`);
 }
 
+async function* once(line: string): AsyncGenerator<Uint8Array> {
+  yield Buffer.from(line);
+  await Promise.resolve();
+}
+
+/** Null: it is too large. */
 async function configOf({ root, data }: OwnFolder): Promise<Buffer | null> {
   return within(Folder.open(root), (above) =>
     within(above.folder(data), async (folder) => {

@@ -5,6 +5,7 @@
  * leaves in its output. It is told apart for certain: the ninth byte from the end of an RDB is 0xff.
  */
 import { ServiceError } from '../../lib/errors.ts';
+import type { PipeSpec } from '../../protocol/workload.ts';
 import { clientOf, outputOf } from '../client-program.ts';
 import type { DatabaseTarget } from '../targets.ts';
 import type { Source } from './source.ts';
@@ -16,15 +17,22 @@ const endOperation = 0xff;
 const hexDigits = /^[0-9a-f]{40}$/;
 
 export async function redisSource(target: DatabaseTarget): Promise<Source> {
-  const program = await clientOf(target, ['redis-cli']);
-  const { socket, ownPort, password } = target;
-  const at = socket === null ? ['-h', '127.0.0.1', '-p', String(ownPort)] : ['-s', socket];
-  const spec = { command: [program, ...at, '--rdb', '-'], env: { REDISCLI_AUTH: password } };
+  const spec = await redisClient(target, ['--rdb', '-']);
   return {
     kind: 'redis',
     ending: 'rdb',
     read: (signal) => withoutMark(outputOf(target, spec, signal)),
   };
+}
+
+export async function redisClient(
+  target: DatabaseTarget,
+  args: readonly string[],
+): Promise<PipeSpec> {
+  const program = await clientOf(target, ['redis-cli']);
+  const { socket, ownPort, password } = target;
+  const at = socket === null ? ['-h', '127.0.0.1', '-p', String(ownPort)] : ['-s', socket];
+  return { command: [program, ...at, ...args], env: { REDISCLI_AUTH: password } };
 }
 
 /** The RDB alone. Throws DUMP_FAILED when it is none, or not whole. */

@@ -63,6 +63,25 @@ describe('Redis', { skip: needs('redis-server', 'redis-cli') }, () => {
     assert.equal(await ask('CONFIG GET appendonly'), 'appendonly\nyes\n');
   });
 
+  it('runs no command that stands behind the RDB', async () => {
+    const first = await state();
+    const behind = 'SELECT 0\r\nSET key-behind 1\r\nACL SETUSER evil on nopass ~* +@all\r\n';
+    const line = (words: string[]): string =>
+      `*${String(words.length)}\r\n${words.map((word) => `$${String(word.length)}\r\n${word}\r\n`).join('')}`;
+    const commands = behind
+      .trim()
+      .split('\r\n')
+      .map((one) => line(one.split(' ')));
+    await restore(Buffer.concat([await dumped(), Buffer.from(commands.join(''))]));
+    assert.equal(await state(), first);
+    assert.equal(await ask('EXISTS key-behind'), '0\n');
+    assert.doesNotMatch(await ask('ACL LIST'), /evil/);
+    await server.target.control.stop();
+    await server.target.control.start();
+    assert.equal(await state(), first);
+    assert.doesNotMatch(await ask('ACL LIST'), /evil/);
+  });
+
   it('puts the previous data back when the RDB is damaged', async () => {
     const first = await state();
     const bytes = await dumped();
