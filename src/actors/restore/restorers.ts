@@ -8,7 +8,7 @@ import { besideSwap, volumesSwap } from '../../backups/restores/tar-swap.ts';
 import type { RecoverOf, RestoreOf, SwapState } from '../../backups/restores/restorer-of.ts';
 import type { Restorer } from '../../backups/restores/restorer.ts';
 import { recoverVolumes } from '../../backups/restores/volume-swap.ts';
-import type { DataBeside, OwnFolder, OwnVolumes } from '../../backups/targets.ts';
+import type { DatabaseTarget, DataBeside, OwnFolder, OwnVolumes } from '../../backups/targets.ts';
 import { removeInThread } from '../../backups/threads/tree-thread.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { localServerId } from '../../places/local-place.ts';
@@ -31,9 +31,16 @@ export async function restorerOf(parts: SourceParts, of: RestoreOf): Promise<Res
   const volumes = await volumesOf(parts, record, of);
   const beside = volumes === null ? null : control.beside;
   const server = await serverProgram(parts, record);
-  const target = { ...(await databaseTarget(parts, record)), control, volumes, beside, server };
+  const again = (): Promise<DatabaseTarget> => databaseTarget(parts, databaseOf(parts, of));
+  const target = { ...(await databaseTarget(parts, record)), control, volumes, beside, server, again }; // prettier-ignore
   const { source: kind, form: ending } = artifact;
+  if (volumes === null) await dropLeftover(await treesOfDatabase(parts, record));
   return databaseRestorer(target, { kind, ending, isOwn, bytes });
+}
+
+/** What an earlier restore could not remove would be taken for what this one keeps, when that is cut off. */
+function dropLeftover(data: DataBeside): Promise<void> {
+  return data.settle('live');
 }
 
 /** See `Recover`. */
@@ -131,6 +138,7 @@ async function restorerOfApp(
     return appVolumesRestorer({ data: volumesSwap(volumes, control), received });
   }
   const files = await filesOf(parts, app);
+  await dropLeftover(files.trees);
   if (!isHere(app)) return appVolumesRestorer({ data: besideSwap(files.trees, control), received });
   const folder = folderOf(files, app);
   // An app that was never deployed has none yet.
