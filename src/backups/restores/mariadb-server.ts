@@ -1,5 +1,6 @@
 /** Owns what a restore tells a server of MariaDB or MySQL, through the clients in its sandbox. */
 import { nativeHash } from '../../lib/native-password.ts';
+import { once } from '../../lib/once.ts';
 import { clientOf, feed, outputOf } from '../client-program.ts';
 import { type MariadbClient, mariadbClient } from '../mariadb-client.ts';
 import type { DatabaseTarget } from '../targets.ts';
@@ -236,9 +237,4 @@ function escaped(text: string): string {
 
 function quoted(name: string): string {
   return `\`${name.replaceAll('`', '``')}\``;
-}
-
-async function* once(bytes: Buffer): AsyncGenerator<Uint8Array> {
-  yield bytes;
-  await Promise.resolve();
 }

@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 
 import { ServiceError } from '../../lib/errors.ts';
+import { once } from '../../lib/once.ts';
 import { Folder, readWhole, within } from '../../lib/untrusted-files/folder.ts';
 import { feed } from '../client-program.ts';
 import { isRdb, redisClient } from '../sources/redis-source.ts';
@@ -109,7 +110,7 @@ async function keepFile(target: DatabaseTarget): Promise<void> {
   const spec = await redisClient(target, []);
   const late = AbortSignal.timeout(keptMs);
   const ask = async (line: string): Promise<string> =>
-    (await feed(target, spec, once(`${line}\n`), late)).toString().trim();
+    (await feed(target, spec, once(Buffer.from(`${line}\n`)), late)).toString().trim();
   const tell = async (line: string): Promise<void> => {
     const said = await ask(line);
     if (said !== 'OK') throw notKept(said);
@@ -126,11 +127,6 @@ async function keepFile(target: DatabaseTarget): Promise<void> {
 
 function notKept(said: string): ServiceError {
   return new ServiceError('RESTORE_FAILED', `Redis does not keep its data: ${said}`);
-}
-
-async function* once(line: string): AsyncGenerator<Uint8Array> {
-  yield Buffer.from(line);
-  await Promise.resolve();
 }
 
 /** Null: it is too large. */

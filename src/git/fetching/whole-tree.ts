@@ -5,6 +5,7 @@
  * 1. Names that strangers chose go to git by its standard input.
  * 2. How many there are, how deep, and how large is bounded.
  */
+import { once } from '../../lib/once.ts';
 import { gitFailed, plainLine } from '../git-failure.ts';
 import type { Repository } from '../repositories/repository.ts';
 import { lfsBytes, type LfsObject, lfsPlaces, pointedBy, pointerBytes } from './lfs.ts';
@@ -190,9 +191,4 @@ function isSmall({ size }: TreeFile): boolean {
 
 function shown(path: string): string {
   return plainLine(Buffer.from(path, 'latin1').toString());
-}
-
-async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield bytes;
-  await Promise.resolve();
 }
