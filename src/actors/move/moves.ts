@@ -9,7 +9,7 @@
  * 4. A move that a crash cut off while it copied ends; one that had only to start goes on.
  * 5. A server that drains by the end of the copy gets nothing: one that is to be removed drains, or has counted the move.
  */
-import { pause } from '../../lib/clock.ts';
+import { hasPassed, pause } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { LogName } from '../../logs/files/log.ts';
 import { localServerId } from '../../places/local-place.ts';
@@ -321,7 +321,7 @@ export class Moves<
     let [bytes, told] = [0, deps.clock.now()];
     return (more) => {
       bytes += more;
-      if (deps.clock.now() - told < tellEveryMs) return;
+      if (!hasPassed(deps.clock, told, tellEveryMs)) return;
       told = deps.clock.now();
       context.report(() => void this.#save({ ...this.#current, bytes })).catch(() => undefined);
     };

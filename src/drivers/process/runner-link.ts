@@ -126,7 +126,7 @@ export class RunnerLink {
   /** The same, unless it is known that nobody is reached: then what is sent would be done much later. */
   async there(): Promise<Connection> {
     if (this.#way.isAway?.() === true) throw unreachable();
-    return this.heard(this.connected());
+    return this.isConnected ? this.connected() : this.heard(this.connected());
   }
 
   /** Whether there is a runner, or records of one. */

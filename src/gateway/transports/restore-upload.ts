@@ -4,7 +4,8 @@
  *
  * 1. The checks run in this order: the caller (401, 403 CROSS_SITE), the target (400), the caller's rights
  *    (404, 403), the declared length (413). Then the first 128 KiB are read, which decide about the artifact
- *    (415, 428, 422), the target is reserved (409), and the disk has to have room (507). Then the answer is 200 and a log in plain text.
+ *    (415, 428, 422), the target is reserved (409), and the disk has to have room (507). Then the answer is 200 and
+ *    a log in plain text.
  * 2. What goes wrong later is the last line of the log. A line `restore: ok` or `restore: failed: <reason>` is
  *    the last one, unless the caller lost the right to see it.
  * 3. A client that leaves before the artifact is whole takes it along, and nothing was touched. One that

@@ -2,7 +2,7 @@
  * Owns the way from the daemon's messages to lines for people: what BuildKit tells of its steps, and
  * what is pulled as a sum over all layers, about one line a second.
  */
-import type { Clock } from '../../../lib/clock.ts';
+import { type Clock, hasPassed } from '../../../lib/clock.ts';
 import { BuildKitTrace, traceId } from './buildkit.ts';
 import { LineReader } from '../logs/line-reader.ts';
 
@@ -88,7 +88,7 @@ class ImageProgress {
     } else if (status === 'Download complete' || known.done) {
       known.current = known.total;
     }
-    if (this.#clock.now() - this.#saidAtMs >= everyMs) this.#sum();
+    if (hasPassed(this.#clock, this.#saidAtMs, everyMs)) this.#sum();
   }
 
   #sum(): void {
