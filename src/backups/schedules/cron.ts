@@ -2,7 +2,8 @@
  * Owns when a schedule is due: cron expressions of five fields in a time zone.
  *
  * 1. An hour that a clock change leaves out does not take a backup with it: what is due in it is due at its
- *    end. What is due in an hour that comes twice is due once, unless it is due every so many minutes.
+ *    end. What is due in an hour that comes twice is due once. Only what is due every so many minutes or hours
+ *    goes by the time that passes: a wildcard or a step is in its minutes or hours.
  * 2. Everything is a function of its arguments: nothing here knows the time or waits.
  */
 import { createHash } from 'node:crypto';
@@ -55,7 +56,8 @@ export function jitterOf(id: string, times: CronTimes, dueMs: number, maxMs: num
 }
 
 function parsed(cron: string, timezone: string): Cron {
-  return new Cron(cron, { timezone, paused: true, mode: '5-part' });
+  const options = { timezone, paused: true, mode: '5-part', fixedTimeRule: 'no-wildcard' } as const;
+  return new Cron(cron, options);
 }
 
 function checkedTimezone(timezone: string): string {

@@ -26,6 +26,31 @@ describe('nextDue()', () => {
     assert.deepEqual(found, ['2026-10-25T00:30', '2026-10-26T01:30']);
   });
 
+  it('is so for each of several minutes and hours, too', () => {
+    const berlin = (cron: string, from: string): string[] => times(cron, 'Europe/Berlin', from, 3);
+    const [spring, autumn] = ['2026-03-28T12:00:00Z', '2026-10-24T12:00:00Z'];
+    assert.deepEqual(berlin('15,45 2 * * *', spring), [
+      '2026-03-29T01:00',
+      '2026-03-30T00:15',
+      '2026-03-30T00:45',
+    ]);
+    assert.deepEqual(berlin('15 2,14 * * *', spring), [
+      '2026-03-28T13:15',
+      '2026-03-29T01:00',
+      '2026-03-29T12:15',
+    ]);
+    assert.deepEqual(berlin('0 2,14 * * *', autumn), [
+      '2026-10-25T00:00',
+      '2026-10-25T13:00',
+      '2026-10-26T01:00',
+    ]);
+    assert.deepEqual(berlin('0 2-3 * * *', autumn), [
+      '2026-10-25T00:00',
+      '2026-10-25T02:00',
+      '2026-10-26T01:00',
+    ]);
+  });
+
   it('goes on every so many minutes through an hour that comes twice', () => {
     const found = times('*/30 * * * *', 'Europe/Berlin', '2026-10-24T23:59:00Z', 5);
     const halves = ['00:00', '00:30', '01:00', '01:30', '02:00'];
