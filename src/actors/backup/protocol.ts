@@ -45,7 +45,7 @@ export type BackupsProtocol = {
   clean: { in: object; out: boolean };
   /** At start: takes up what an earlier process left. */
   wake: { in: object; out: boolean };
-  /** The clock was set back: a schedule waits for too long. */
+  /** A schedule waits for too long, because the clock was set back, or for no alarm. */
   replan: { in: { scheduleId: string }; out: boolean };
 };
 

@@ -81,7 +81,8 @@ export function scheduleHandlers(backups: Backups, runs: Runs) {
     replan: async ({ scheduleId }) => {
       const schedule = reader.get(tables.backupSchedules, scheduleId);
       if (schedule?.enabled !== true) return false;
-      await save(planned(schedule, clock.now()));
+      const nowMs = clock.now();
+      await save(isDue(schedule, nowMs) ? schedule : planned(schedule, nowMs));
       return true;
     },
   } satisfies Handlers;
@@ -129,7 +130,12 @@ function alarmOf({ context, deps }: Backups, schedule: BackupScheduleRecord): Ch
   return context.alarm(name, atMs, { type: 'due', scheduleId, dueAtMs });
 }
 
-function alarmName(scheduleId: string): string {
+/** Whether a run of it waits for its share of the jitter, or for Gangway to start. */
+function isDue({ nextRunAtMs }: BackupScheduleRecord, nowMs: number): boolean {
+  return nextRunAtMs !== null && nextRunAtMs <= nowMs;
+}
+
+export function alarmName(scheduleId: string): string {
   return `due:${scheduleId}`;
 }
 

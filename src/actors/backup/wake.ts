@@ -4,7 +4,7 @@ import type { Reader } from '../../store/reader-and-journal.ts';
 import { tables } from '../../store/records/tables.ts';
 import type { Actors } from '../runtime/actor.ts';
 import { backupsActor } from './protocol.ts';
-import { planned } from './schedules.ts';
+import { alarmName, planned } from './schedules.ts';
 
 export interface WakeBackupsOptions {
   reader: Reader;
@@ -12,16 +12,19 @@ export interface WakeBackupsOptions {
   actors: Pick<Actors, 'tell'>;
 }
 
-/** Wakes targets with open runs, and those whose schedules wait for a time that a set clock took away. */
+/** Wakes targets with open runs, and those whose schedules wait for no alarm, or for a time that a set clock took away. */
 export function wakeBackups({ reader, clock, actors }: WakeBackupsOptions): void {
   const open = reader.list(tables.backupRuns, 'open', [], { limit: Infinity });
   for (const targetId of new Set(open.map((run) => run.targetId))) {
     actors.tell(backupsActor.at(targetId), { type: 'wake' });
   }
   for (const schedule of reader.scan(tables.backupSchedules)) {
+    const target = backupsActor.at(schedule.targetId);
     const { nextRunAtMs } = planned(schedule, clock.now());
-    if (nextRunAtMs === null || (schedule.nextRunAtMs ?? Infinity) <= nextRunAtMs) continue;
-    const message = { type: 'replan', scheduleId: schedule.id } as const;
-    actors.tell(backupsActor.at(schedule.targetId), message);
+    if (nextRunAtMs === null) continue;
+    const waits = (schedule.nextRunAtMs ?? Infinity) <= nextRunAtMs;
+    const alarm = [`${target.kind}:${target.id}`, alarmName(schedule.id)];
+    if (waits && reader.get(tables.alarms, alarm) !== undefined) continue;
+    actors.tell(target, { type: 'replan', scheduleId: schedule.id });
   }
 }

@@ -20,7 +20,8 @@ import { Activation, type Envelope } from './activation.ts';
 import type { Alarms } from './alarms.ts';
 import { Backoff } from './backoff.ts';
 import type { Actor, ActorDefinition, ActorRef, Actors, Protocol, RecordCause } from './actor.ts';
-import type { CommitRequest } from '../../store/reader-and-journal.ts';
+import type { CommitRequest, Reader } from '../../store/reader-and-journal.ts';
+import { tables } from '../../store/records/tables.ts';
 
 type Phase =
   | { name: 'dormant' }
@@ -31,7 +32,7 @@ type Phase =
   | { name: 'closed' };
 
 export interface CellParts {
-  store: {
+  store: Pick<Reader, 'get'> & {
     commit(request: CommitRequest): Promise<number>;
     /** A number above every earlier one of this actor. */
     nextEpoch(actor: string): number;
@@ -207,12 +208,12 @@ export class Cell {
       const reply = isPromise(pending) ? await pending : pending;
       if (envelope.cause?.always === true) activation.recordCause();
       activation.endMessage();
-      this.#finishAlarm(activation, envelope);
+      await this.#finishAlarm(activation, envelope);
       activation.gate(() => envelope.resolve(reply), envelope.reject);
     } catch (thrown) {
       activation.endMessage();
       if (thrown instanceof ServiceError) {
-        this.#finishAlarm(activation, envelope);
+        await this.#finishAlarm(activation, envelope);
         activation.gate(() => envelope.reject(thrown), envelope.reject);
         return;
       }
@@ -222,12 +223,20 @@ export class Cell {
     }
   }
 
-  /** An alarm is over when its message was handled, unless the handler set or cleared it itself. */
-  #finishAlarm(activation: Activation, envelope: Envelope): void {
+  /**
+   * An alarm is over when its message was handled, unless the handler set or cleared it itself, or it was set anew
+   * while its message was on its way.
+   */
+  async #finishAlarm(activation: Activation, envelope: Envelope): Promise<void> {
     const { alarm } = envelope;
     if (alarm === undefined) return;
-    if (!activation.alarmsTouched.has(alarm.name) && !activation.ended) {
-      void activation.commit([activation.clearAlarm(alarm.name)]);
+    if (!activation.alarmsTouched.has(alarm.name)) {
+      // Only then do reads see what earlier messages set.
+      await activation.settled();
+      const stored = this.#options.parts.store.get(tables.alarms, [this.address, alarm.name]);
+      if (stored?.atMs === alarm.atMs && !activation.ended) {
+        void activation.commit([activation.clearAlarm(alarm.name)]);
+      }
     }
     activation.gate(
       () => this.#options.alarms.handled(this.address, alarm, true),

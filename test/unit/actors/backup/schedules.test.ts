@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import type { BackupOptions } from '../../../../src/actors/backup/deps.ts';
 import type { ScheduleChange } from '../../../../src/actors/backup/protocol.ts';
-import { put } from '../../../../src/store/records/table.ts';
+import { put, remove } from '../../../../src/store/records/table.ts';
 import { tables } from '../../../../src/store/records/tables.ts';
 import {
   BackupFixture,
@@ -188,6 +188,21 @@ describe('a schedule', () => {
     await eventually('planned', () => stored(backups, id)?.nextRunAtMs === nextHour);
     await backups.clock.advance(hourMs);
     await eventually('due', () => backups.runs().length === 1);
+  });
+
+  it('waits again behind a start where its alarm was lost', async (t) => {
+    const backups = fixture(t);
+    const { id } = await backups.schedule('0 * * * *');
+    await backups.crash();
+    backups.store.write([remove(tables.alarms, [`backups:${targetId}`, `due:${id}`])]);
+    backups.dump = once('rows');
+    await backups.clock.advance(2 * hourMs);
+    backups.begin();
+    await eventually('planned', () => backups.store.count(tables.alarms, 'due', []) === 1);
+    await backups.clock.advance(0);
+    await eventually('due', () => backups.runs().length === 1);
+    await backups.clock.advance(hourMs);
+    await eventually('due again', () => backups.runs().length === 2);
   });
 
   it('serves no time twice when the clock is set back a little', async (t) => {

@@ -299,6 +299,21 @@ describe('ActorRuntime', () => {
     assert.equal(seen.alarmed.length, 1);
   });
 
+  it('keeps an alarm that was set anew while its message was on its way', async () => {
+    const { clock, runtime, seen, store } = setUp();
+    await runtime.ask(counter.at('a'), { type: 'alarm-in', ms: 5000 });
+    const hanging = runtime.ask(counter.at('a'), { type: 'hang' });
+    const setAnew = runtime.ask(counter.at('a'), { type: 'alarm-in', ms: 20_000 });
+    await clock.advance(5000);
+    seen.unhang();
+    await Promise.all([hanging, setAnew]);
+    await settle();
+    assert.deepEqual(seen.alarmed, ['after 5000']);
+    await clock.advance(20_000);
+    assert.deepEqual(seen.alarmed, ['after 5000', 'after 20000']);
+    assert.deepEqual([...store.scan(tables.alarms)], []);
+  });
+
   it('tells an alarm that was due while nothing ran', async () => {
     const first = setUp();
     await first.runtime.ask(counter.at('a'), { type: 'alarm-in', ms: 10 });
