@@ -1,6 +1,6 @@
 /** Owns what all backups of the instance are made with: turns, threads that compress, ways to destinations. */
 import { type BackupDeps, backupDefaults, type OpenDestination } from '../actors/backup/deps.ts';
-import { wakeBackups } from '../actors/backup/wake.ts';
+import { wakeBackups, wakeSchedules } from '../actors/backup/wake.ts';
 import { placeOf } from '../actors/destination/place.ts';
 import type { Actors } from '../actors/runtime/actor.ts';
 import { openDestination, type PlaceInThread } from '../backups/destinations/open.ts';
@@ -9,7 +9,7 @@ import { verifyArtifact } from '../backups/runs/artifact.ts';
 import { RunTurns } from '../backups/runs/run-turns.ts';
 import { verifyInThread } from '../backups/threads/verify-thread.ts';
 import type { Config } from '../config.ts';
-import type { Clock } from '../lib/clock.ts';
+import { type Clock, every } from '../lib/clock.ts';
 import { ServiceError } from '../lib/errors.ts';
 import type { GuardedFetch } from '../lib/guarded-fetch.ts';
 import type { Logger } from '../lib/log.ts';
@@ -19,6 +19,8 @@ import type { SecretBox } from '../store/secrets.ts';
 
 /** To verify less takes less than a thread takes to start. */
 const threadMinBytes = 4 * 2 ** 20;
+/** Between two looks at whether the clock was set back. */
+const lookEveryMs = 60_000;
 
 export interface BackupPartsOptions {
   config: Pick<
@@ -38,6 +40,7 @@ export class BackupParts {
   readonly writing = new Set<string>();
   readonly #options: BackupPartsOptions;
   readonly #packer: Packer;
+  #endLooks = (): void => undefined;
 
   constructor(options: BackupPartsOptions) {
     const { config, reader, clock, logger } = options;
@@ -56,13 +59,25 @@ export class BackupParts {
     };
   }
 
-  /** Takes up what an earlier process left. */
+  /** Takes up what an earlier process left, and from now on what a clock that is set back leaves waiting. */
   start(actors: Pick<Actors, 'tell'>): void {
-    const { reader, clock } = this.#options;
+    const { reader, clock, logger } = this.#options;
     wakeBackups({ reader, clock, actors });
+    let seenMs = clock.now();
+    this.#endLooks = every(clock, lookEveryMs, () => {
+      const nowMs = clock.now();
+      try {
+        if (nowMs < seenMs) wakeSchedules({ reader, clock, actors });
+        seenMs = nowMs;
+      } catch (err) {
+        // A mailbox is full: the next look tells it again.
+        logger.warn({ err }, 'schedules_not_planned');
+      }
+    });
   }
 
   close(): Promise<void> {
+    this.#endLooks();
     return this.#packer.close();
   }
 

@@ -1,4 +1,4 @@
-/** Owns what of the backups is taken up at start, besides the alarms of their schedules. */
+/** Owns what of the backups is taken up at start, or behind a set clock, besides the alarms of their schedules. */
 import type { Clock } from '../../lib/clock.ts';
 import type { Reader } from '../../store/reader-and-journal.ts';
 import { tables } from '../../store/records/tables.ts';
@@ -12,12 +12,17 @@ export interface WakeBackupsOptions {
   actors: Pick<Actors, 'tell'>;
 }
 
-/** Wakes targets with open runs, and those whose schedules wait for no alarm, or for a time that a set clock took away. */
-export function wakeBackups({ reader, clock, actors }: WakeBackupsOptions): void {
-  const open = reader.list(tables.backupRuns, 'open', [], { limit: Infinity });
+/** Wakes targets with open runs, and those whose schedules have to be planned anew. */
+export function wakeBackups(options: WakeBackupsOptions): void {
+  const open = options.reader.list(tables.backupRuns, 'open', [], { limit: Infinity });
   for (const targetId of new Set(open.map((run) => run.targetId))) {
-    actors.tell(backupsActor.at(targetId), { type: 'wake' });
+    options.actors.tell(backupsActor.at(targetId), { type: 'wake' });
   }
+  wakeSchedules(options);
+}
+
+/** Has those planned anew that wait for no alarm, or for a time that a set clock took away. Throws MAILBOX_FULL. */
+export function wakeSchedules({ reader, clock, actors }: WakeBackupsOptions): void {
   for (const schedule of reader.scan(tables.backupSchedules)) {
     const target = backupsActor.at(schedule.targetId);
     const { nextRunAtMs } = planned(schedule, clock.now());

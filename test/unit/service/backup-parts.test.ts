@@ -15,7 +15,10 @@ import { AddressPolicy } from '../../../src/lib/address-policy.ts';
 import { GuardedFetch } from '../../../src/lib/guarded-fetch.ts';
 import { BackupParts } from '../../../src/service/backup-parts.ts';
 import { restoreDeps } from '../../../src/service/restores.ts';
-import type { DestinationRecord } from '../../../src/store/records/records.ts';
+import type {
+  BackupScheduleRecord,
+  DestinationRecord,
+} from '../../../src/store/records/records.ts';
 import { put } from '../../../src/store/records/table.ts';
 import { tables } from '../../../src/store/records/tables.ts';
 import { BucketServer, loopbackFetch } from '../../support/bucket.ts';
@@ -26,7 +29,17 @@ import { plainSecrets } from '../../support/plain-secrets.ts';
 import { recordingLogger } from '../../support/silent-logger.ts';
 import { smallDisk } from '../../support/small-disk.ts';
 
+/** A clock that is set ahead by so much; its timers go on as they were. */
+class SetClock extends ManualClock {
+  aheadMs = 0;
+
+  override now(): number {
+    return super.now() + this.aheadMs;
+  }
+}
+
 function partsOf(t: TestContext) {
+  const clock = new SetClock();
   const dataDir = mkdtempSync(join(tmpdir(), 'gangway-backup-parts-'));
   const store = new MemoryStore();
   const parts = new BackupParts({
@@ -35,7 +48,7 @@ function partsOf(t: TestContext) {
       ...{ backupConcurrency: 3, backupTimeoutMinutes: 7, backupJitterSeconds: 11 },
     },
     reader: store,
-    clock: new ManualClock(),
+    clock,
     logger: recordingLogger(),
     secrets: plainSecrets as never,
     fetch: loopbackFetch,
@@ -60,7 +73,7 @@ function partsOf(t: TestContext) {
     await makeServerFolder(serverPlace(record, { dataDir, backupRoots: [] }));
     writeFileSync(join(dataDir, 'backups', 'dst_one', key), bytes);
   };
-  return { deps: parts.deps, keep, dataDir, store };
+  return { parts, deps: parts.deps, keep, dataDir, store, clock };
 }
 
 /** A destination in a bucket that no request of this thread reaches. */
@@ -233,6 +246,38 @@ describe('what backups are made with', () => {
       code: 'DESTINATION_FAILED',
     });
     assert.deepEqual(bucket.calls, []);
+  });
+
+  it('plan schedules anew behind a clock that was ahead and is right again', async (t) => {
+    const { parts, store, clock } = partsOf(t);
+    const told: object[] = [];
+    parts.start({ tell: (to, message) => void told.push({ id: to.id, ...message }) });
+    clock.aheadMs = 10 * 365 * 24 * 3_600_000;
+    await clock.advance(60_000);
+    const nextRunAtMs = clock.now() + 3_600_000;
+    const schedule: BackupScheduleRecord = {
+      ...{ id: 'sch_one', teamId: 'team_one', targetId: 'db_one', destinationId: 'dst_one' },
+      kind: 'database',
+      ...{ cron: '0 * * * *', timezone: 'UTC', keep: 7, enabled: true },
+      ...{ nextRunAtMs, lastDueAtMs: null, createdAtMs: 0 },
+    };
+    const alarm = { actor: 'backups:db_one', name: 'due:sch_one', message: { type: 'due' } };
+    store.write([
+      put(tables.backupSchedules, schedule),
+      put(tables.alarms, { ...alarm, atMs: nextRunAtMs }),
+    ]);
+    await clock.advance(60_000);
+    assert.deepEqual(told, []);
+    clock.aheadMs = 0;
+    await clock.advance(60_000);
+    const replan = { id: 'db_one', type: 'replan', scheduleId: 'sch_one' };
+    assert.deepEqual(told, [replan]);
+    await clock.advance(60_000);
+    assert.equal(told.length, 1);
+    clock.aheadMs = -60 * 60_000;
+    await parts.close();
+    await clock.advance(60_000);
+    assert.equal(told.length, 1, 'nobody looks behind the end');
   });
 
   it('know no destination that is not there', (t) => {
