@@ -2,8 +2,10 @@
  * Owns what one run does, from its turn to the proof of its artifact, and the removal of what it leaves.
  *
  * 1. The record says that something may lie at the destination before anything does.
- * 2. What a run leaves is removed only once nothing of it writes any more.
+ * 2. What a run leaves is removed only once nothing of it writes any more. What was begun beside it and not finished
+ *    is removed, too, where the destination can do that.
  */
+import type { Destination } from '../../backups/destinations/destination.ts';
 import { probeKey } from '../../backups/destinations/probe.ts';
 import type { Artifact } from '../../backups/runs/artifact.ts';
 import { untilAborted } from '../../backups/streams/until-aborted.ts';
@@ -65,14 +67,18 @@ export async function removeArtifact(
     late.abort(new ServiceError('DESTINATION_FAILED', 'The destination does not answer.')),
   );
   const signal = AbortSignal.any([late.signal, context.signal]);
-  const remove = async (): Promise<void> => {
+  const remove = async (): Promise<Destination> => {
     await ending.catch(() => undefined);
     const { destination } = deps.openDestination(destinationId);
     await destination.remove(key, signal);
-    await destination.sweep((other) => isBeingWritten(deps.writing, other), signal);
+    return destination;
   };
   try {
-    await untilAborted(remove(), signal);
+    const destination = await untilAborted(remove(), signal);
+    const sweeping = destination.sweep((other) => isBeingWritten(deps.writing, other), signal);
+    await untilAborted(sweeping, signal).catch((err: unknown) => {
+      deps.logger.warn({ run: id, err }, 'destination_not_swept');
+    });
     return true;
   } catch (error) {
     deps.logger.warn({ run: id, err: error }, 'backup_not_removed');

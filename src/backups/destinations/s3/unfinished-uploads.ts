@@ -9,7 +9,7 @@ export interface UnfinishedUpload {
 }
 
 const pagesMax = 100;
-const unlistable: ReadonlySet<number> = new Set([403, 405, 501]);
+const unlistable: ReadonlySet<number> = new Set([400, 403, 404, 405, 501]);
 const anyText = /^[^\0]{1,2048}$/;
 
 /** Those below the prefix; none where the store cannot list them, or our key may not. */

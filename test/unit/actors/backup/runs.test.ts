@@ -231,6 +231,19 @@ describe('a run of a backup', () => {
     assert.equal(backups.runs().length, 0);
   });
 
+  it('is removed also where its destination cannot say what else was begun', async (t) => {
+    const backups = fixture(t);
+    const { id } = await backups.run();
+    await backups.until(id, 'success');
+    backups.destination.onStage = (stage) => {
+      if (stage === 'sweep') throw new ServiceError('DESTINATION_FAILED', 'The bucket said 500.');
+    };
+    assert.equal(await backups.ask({ type: 'run-delete', runId: id }), true);
+    assert.ok(backups.destination.isEmpty);
+    assert.equal(backups.runs().length, 0);
+    assert.ok(backups.logger.records.some(({ event }) => event === 'destination_not_swept'));
+  });
+
   it('tries again to remove what its destination kept', async (t) => {
     const backups = fixture(t);
     const { destination } = backups;

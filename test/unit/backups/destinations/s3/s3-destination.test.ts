@@ -230,7 +230,7 @@ describe('S3Destination', () => {
     assert.deepEqual([...bucket.uploads.keys()], ['b', 'x', 'y']);
   });
 
-  for (const status of [403, 405, 501]) {
+  for (const status of [400, 403, 404, 405, 501]) {
     it(`ends its upload also where uploads are not listed, with ${String(status)}`, async () => {
       bucket.fault = ({ method, query }) =>
         method === 'GET' && query.has('uploads') ? { status, code: 'NotImplemented' } : undefined;
