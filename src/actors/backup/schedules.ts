@@ -58,16 +58,17 @@ export function scheduleHandlers(backups: Backups, runs: Runs) {
       const before = backups.schedule(scheduleId);
       const { cron, timezone, keep, enabled } = change;
       const given = { cron: cron ?? before.cron, timezone: timezone ?? before.timezone };
+      const nowMs = clock.now();
       const isAsBefore = cron === null && timezone === null;
-      const times = isAsBefore ? given : checkedCron(given, clock.now());
+      const times = isAsBefore ? given : checkedCron(given, nowMs);
       const after: BackupScheduleRecord = {
         ...before,
         ...times,
         keep: keep === null ? before.keep : checkedKeep(keep),
         enabled: enabled ?? before.enabled,
       };
-      const isPlanned = isAsBefore && after.enabled === before.enabled;
-      return save(isPlanned ? after : planned(after, clock.now()));
+      const isPlanned = after.enabled === before.enabled && (isAsBefore || isDue(before, nowMs));
+      return save(isPlanned ? after : planned(after, nowMs));
     },
     'schedule-delete': async ({ scheduleId }) => {
       backups.schedule(scheduleId);

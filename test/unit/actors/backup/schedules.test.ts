@@ -26,6 +26,10 @@ function fixture(t: TestContext, options: Partial<BackupOptions> = {}): BackupFi
 const stored = (backups: BackupFixture, id: string) =>
   backups.store.get(tables.backupSchedules, id);
 
+const alarmKeyOf = (id: string) => [`backups:${targetId}`, `due:${id}`];
+const alarmOf = (backups: BackupFixture, id: string) =>
+  backups.store.get(tables.alarms, alarmKeyOf(id));
+
 // The clock of the fixture stands at 22:13:20.
 const nextHour = Date.parse('2023-11-14T23:00:00Z');
 
@@ -132,6 +136,22 @@ describe('a schedule', () => {
     assert.equal(stored(backups, scheduleId)?.keep, 2);
   });
 
+  it('makes the run that is due already before it takes other times', async (t) => {
+    const backups = fixture(t, { jitterMs: 3 * hourMs });
+    const { id: scheduleId } = await backups.schedule('0 * * * *');
+    const atMs = alarmOf(backups, scheduleId)?.atMs ?? 0;
+    // Half of its share of the jitter has passed.
+    await backups.clock.advance(Math.floor((nextHour + atMs) / 2) - backups.clock.now());
+    const change = { ...unchanged, cron: '30 * * * *', keep: 2 };
+    const after = await backups.ask({ type: 'schedule-update', scheduleId, change });
+    assert.equal(after.nextRunAtMs, nextHour);
+    await backups.clock.advance(atMs - backups.clock.now());
+    await eventually('due', () => backups.runs().length === 1);
+    assert.equal(stored(backups, scheduleId)?.nextRunAtMs, nextHour + hourMs / 2);
+    await backups.clock.advance(hourMs);
+    await eventually('due again', () => backups.runs().length === 2);
+  });
+
   it('is not due any more when it is deleted; its runs stay', async (t) => {
     const backups = fixture(t);
     const { id: scheduleId } = await backups.schedule('0 * * * *');
@@ -194,7 +214,7 @@ describe('a schedule', () => {
     const backups = fixture(t);
     const { id } = await backups.schedule('0 * * * *');
     await backups.crash();
-    backups.store.write([remove(tables.alarms, [`backups:${targetId}`, `due:${id}`])]);
+    backups.store.write([remove(tables.alarms, alarmKeyOf(id))]);
     backups.dump = once('rows');
     await backups.clock.advance(2 * hourMs);
     backups.begin();
