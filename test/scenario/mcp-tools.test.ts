@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { capabilities } from '../../src/lib/capabilities.ts';
+import { makeDestination, type Run } from '../support/backups-over-graphql.ts';
 import { type AppInfo, archiveOf } from '../support/gangway-client.ts';
 import { Gangway, until } from '../support/gangway.ts';
 import { type AskOptions, McpClient, misfits, textOf, toldBy } from '../support/mcp-client.ts';
@@ -160,6 +161,21 @@ describe('the tools of MCP', () => {
       list.app.deployments.nodes.map(({ status }) => status),
       ['ready', 'failed'],
     );
+  });
+
+  it('back up an app, tell how far that is to who asks, and how it ended', async () => {
+    const destinationId = await makeDestination(gangway.client, 'Disk');
+    const args = { appId: talking.slug, destinationId };
+    const { runBackup } = await call<{ runBackup: Run }>('run_backup', args);
+    assert.deepEqual([runBackup.status, runBackup.error], ['success', null]);
+    const answer = await mcp.call(token, 'run_backup', args, { progressToken: 'b' });
+    assert.match(answer.headers.get('content-type') ?? '', /^text\/event-stream/);
+    const { progress, result } = answer;
+    assert.match(progress[0]?.message ?? '', /^Backup run_\w+ is running/);
+    assert.ok(progress.every((one, i) => one.progress === i + 1));
+    assert.ok(result);
+    assert.deepEqual(misfits(result.structuredContent, outputs.get('run_backup') ?? {}), []);
+    assert.equal((toldBy(result) as { runBackup: Run }).runBackup.status, 'success');
   });
 
   it('run an earlier release again: the one named, or the one before', async () => {

@@ -20,7 +20,7 @@ export function createTools(schema: GraphQLSchema, rights: Rights): Tool[] {
     ...logTools,
     ...envTools,
     ...databaseTools,
-    ...backupTools,
+    ...backupTools(schema),
     search,
     ...graphqlTools(schema),
   ];
