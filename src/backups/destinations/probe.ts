@@ -7,6 +7,8 @@ import type { Destination } from './destination.ts';
 /** One name for all tests, so that what a broken one left goes with the next. */
 export const probeKey = 'gangway-test';
 const probeBytes = 4096;
+/** For the removal of what cannot be read back, by a destination that may be silent. */
+const cleanUpMs = 5_000;
 
 /** Rejects with what keeps the destination from being used. */
 export async function testDestination(
@@ -15,15 +17,14 @@ export async function testDestination(
 ): Promise<void> {
   const written = randomBytes(probeBytes);
   const writer = await destination.open(probeKey, signal);
-  try {
-    await writer.write(written);
-    await writer.finish();
-  } catch (error) {
+  await writer.write(written).catch(async (error: unknown) => {
     await writer.abort().catch(() => undefined);
     throw error;
-  }
+  });
+  // It leaves nothing where it rejects.
+  await writer.finish();
   await mustHold(destination, written, signal).catch(async (error: unknown) => {
-    await destination.remove(probeKey, signal).catch(() => undefined);
+    await destination.remove(probeKey, AbortSignal.timeout(cleanUpMs)).catch(() => undefined);
     throw error;
   });
   await destination.remove(probeKey, signal);

@@ -126,7 +126,13 @@ describe('destinations of backups', () => {
       bucket.fault = () => 'silence';
       parts.testMs = 50;
       const late = { ok: false, error: 'The destination takes too long.' };
+      bucket.calls.length = 0;
       assert.deepEqual(await test(id), late);
+      const removals = bucket.calls.filter((call) => call.startsWith('DELETE'));
+      assert.equal(removals.length, 1, 'a silent bucket is asked once to remove what was begun');
+      bucket.fault = ({ method }) => (method === 'GET' ? 'silence' : undefined);
+      assert.deepEqual(await test(id), late);
+      assert.deepEqual(bucket.names(), []);
       bucket.fault = () => undefined;
       parts.testMs = 60_000;
       assert.deepEqual(await test(id), { ok: true, error: null });
