@@ -85,6 +85,8 @@ export type RunnerRequest =
 
 /** How many bytes of input may be on their way to a program that has not taken them. */
 export const pipeWindowBytes = 256 * 1024;
+/** How much output of a terminal is told before some of it is taken; the last piece may go beyond. */
+export const terminalWindowBytes = 256 * 1024;
 
 /** Null: it is at its end. */
 export interface PipeInput {

@@ -2,14 +2,21 @@
  * Owns the terminals of one connection to a runner, on the driver's side.
  *
  * 1. Output is reported in order, then `exit` once. A lost connection is an exit, too.
- * 2. While a terminal is paused, what the runner still sends waits here. Its window bounds that.
+ * 2. While a terminal is paused, what the runner still sends waits here. One that sends far more than its window allows
+ *    may mean harm: its terminal is lost then.
  */
 import type { Terminal, TerminalEvents } from '../driver.ts';
 import type { TerminalSpec } from '../../protocol/workload.ts';
-import type { RunnerRequest, TerminalFrame } from '../../protocol/runner-messages.ts';
+import {
+  type RunnerRequest,
+  type TerminalFrame,
+  terminalWindowBytes,
+} from '../../protocol/runner-messages.ts';
 
 /** Output is acknowledged to the runner in steps of this size. */
 const takenLump = 32 * 1024;
+/** Pieces below this size are put together while they wait. */
+const heldLump = 1024;
 
 /** The part of the connection that terminals need. */
 interface RunnerLink {
@@ -62,7 +69,7 @@ class ProcessTerminal implements Terminal {
   readonly #number: number;
   readonly #events: TerminalEvents;
   /** Output that came while it was paused; null while it is not paused. */
-  #held: Uint8Array[] | null = null;
+  #held: Buffer[] | null = null;
   #heldExit: Extract<TerminalFrame, { event: 'terminal-exit' }> | null = null;
   #taken = 0;
   #unwritten = 0;
@@ -82,7 +89,7 @@ class ProcessTerminal implements Terminal {
     switch (frame.event) {
       case 'terminal-output':
         if (this.#held === null) this.#output(frame.bytes);
-        else this.#held.push(frame.bytes);
+        else this.#hold(this.#held, frame.bytes);
         return;
       case 'terminal-written':
         this.#unwritten = Math.max(0, this.#unwritten - frame.count);
@@ -105,7 +112,7 @@ class ProcessTerminal implements Terminal {
   }
 
   pause(): void {
-    this.#held ??= [];
+    if (!this.#ended) this.#held ??= [];
   }
 
   resume(): void {
@@ -131,6 +138,17 @@ class ProcessTerminal implements Terminal {
 
   #isPaused(): boolean {
     return this.#held !== null;
+  }
+
+  /** A copy: what came may be a small part of a large frame. */
+  #hold(held: Buffer[], bytes: Uint8Array): void {
+    const isSmall = (held.at(-1)?.length ?? heldLump) < heldLump;
+    const last = isSmall ? held.splice(-1) : [];
+    held.push(Buffer.concat([...last, bytes]));
+    const heldBytes = held.reduce((sum, { length }) => sum + length, 0);
+    if (heldBytes <= 2 * terminalWindowBytes) return;
+    this.close();
+    this.#exit({ code: null, lost: true });
   }
 
   #output(bytes: Uint8Array): void {

@@ -2,7 +2,7 @@
  * Owns one PTY and the program on it.
  *
  * 1. Every byte of output is told, in order, and then the exit, once; whoever takes no more output has at
- *    most `windowBytes` waiting here, and then the program waits.
+ *    most `terminalWindowBytes` waiting here, and then the program waits.
  * 2. Input the program does not take waits here; no turn of the loop is spent on it.
  * 3. The program has the PTY as its controlling terminal and none of this process's other descriptors.
  */
@@ -17,6 +17,7 @@ import { requireBinary } from '@lydell/node-pty/requireBinary.js';
 
 import type { Clock } from '../../lib/clock.ts';
 import { confined } from '../runner/limits/launch.ts';
+import { terminalWindowBytes } from '../../protocol/runner-messages.ts';
 import type { PtySpec } from '../../protocol/terminal-messages.ts';
 
 export interface PtyEvents {
@@ -54,8 +55,6 @@ export interface PtyOptions {
   failed: (error: Error) => void;
 }
 
-/** Output that was told and not taken yet. */
-export const windowBytes = 256 * 1024;
 /** How long what the first process left behind may hold the terminal. */
 const leftoversMs = 5000;
 const retryMinMs = 2;
@@ -221,7 +220,7 @@ export class Pty {
 
   #read(): void {
     if (this.#phase === 'ended') return;
-    while (this.#untaken < windowBytes) {
+    while (this.#untaken < terminalWindowBytes) {
       const chunk = this.#tail ?? (this.#reader.read() as Buffer | null);
       this.#tail = null;
       if (chunk === null) break;
