@@ -1,6 +1,7 @@
 /**
  * Owns what an agent tells and asks by itself. One thing after the other is dealt with, and no more of them than
- * `burst` at once and in each window: an agent that says more waits, and costs nothing meanwhile.
+ * `burst` at once and in each window: an agent that says more waits, and costs nothing meanwhile. One that takes no
+ * answers is heard no more.
  */
 import type { Duplex } from 'node:stream';
 
@@ -35,8 +36,10 @@ export interface HearOptions {
 }
 
 const nameMax = 100;
+/** Of answers that the agent has not taken, when it asks again. */
+const untakenMaxBytes = 64 * 1024;
 
-/** Until the stream ends. Rejects when it breaks, or when the agent sends what is none of this. */
+/** Until the stream ends. Rejects when it breaks, and when the agent sends what is none of this, or takes no answers. */
 export async function hear(options: HearOptions): Promise<void> {
   const { stream, clock, burst = 100, windowMs = 10_000 } = options;
   const limit = new RateLimit({ burst, windowMs, clock });
@@ -59,6 +62,9 @@ async function hearOne(frame: unknown, options: HearOptions): Promise<void> {
   if (typeof n !== 'number') {
     options.tell(name, message);
     return;
+  }
+  if (options.stream.writableLength > untakenMaxBytes) {
+    throw new Error('Cannot answer an agent: it takes no answers');
   }
   const answer = await answerTo(name, message, options);
   options.stream.write(encodeFrame({ re: n, ...answer } satisfies ToldAnswer));

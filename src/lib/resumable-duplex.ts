@@ -3,7 +3,8 @@
  * sent again on the next one. Both ends are the same.
  *
  * 1. Every byte arrives once and in order, over any number of streams; each end ends once.
- * 2. What is kept is bounded: who writes waits while `windowBytes` are not acknowledged.
+ * 2. What is kept is bounded: who writes waits while `windowBytes` are not acknowledged. What is answered to an end that
+ *    reads nothing is bounded, too.
  * 3. Without a stream it lives for `keepMs`; then, and when the other end has given it up, it breaks.
  */
 import { Duplex } from 'node:stream';
@@ -45,6 +46,8 @@ export class ResumableDuplex extends Duplex {
   /** Who has written the last byte, and waits until all have come. */
   #finishing: (() => void) | null = null;
   #hasEnded = false;
+  /** Whether that was said on this stream. */
+  #isEndTold = false;
   readonly #head = Buffer.alloc(headBytes);
   #headFilled = 0;
   /** Bytes of the piece that is arriving. */
@@ -88,12 +91,14 @@ export class ResumableDuplex extends Duplex {
     this.#headFilled = 0;
     this.#left = 0;
     this.#told = this.#received;
+    this.#isEndTold = false;
     stream.on('error', () => undefined); // 'close' follows.
     stream.once('end', () => stream.destroy());
     stream.once('close', () => this.#detach(stream));
     stream.on('data', (chunk: Buffer) => {
       if (this.#stream === stream) this.#take(chunk);
     });
+    stream.on('drain', () => this.#tellReceived());
     for (const { bytes } of this.#kept) this.#sendData(bytes);
     if (this.#finishing !== null) this.#send(frames.end, 0);
     if (stream.destroyed) this.#detach(stream);
@@ -162,11 +167,15 @@ export class ResumableDuplex extends Duplex {
       this.#headFilled = 0;
       this.#hear(this.#head[0] ?? 0, this.#head.readUIntBE(1, 6));
     }
-    if (this.#received - this.#told >= lumpBytes) {
-      this.#told = this.#received;
-      this.#send(frames.acknowledged, this.#received);
-    }
+    this.#tellReceived();
     if (!hasRoom) this.#stream?.pause();
+  }
+
+  /** Later, with what has come by then, where the other end does not take what it is sent. */
+  #tellReceived(): void {
+    if (this.#received - this.#told < lumpBytes || this.#stream?.writableNeedDrain === true) return;
+    this.#told = this.#received;
+    this.#send(frames.acknowledged, this.#received);
   }
 
   #hear(frame: number, count: number): void {
@@ -179,7 +188,8 @@ export class ResumableDuplex extends Duplex {
 
   #end(): void {
     // It may have been told on a stream that was lost.
-    this.#send(frames.ended, 0);
+    if (!this.#isEndTold) this.#send(frames.ended, 0);
+    this.#isEndTold = true;
     if (this.#hasEnded) return;
     this.#hasEnded = true;
     this.push(null);

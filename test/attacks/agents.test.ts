@@ -311,6 +311,14 @@ describe('an agent that is let in', () => {
     assert.ok(heard < 300, String(heard));
   });
 
+  it('is cut off when it asks on and on, and takes no answers', async (t) => {
+    const asks = { much: () => Promise.resolve('x'.repeat(16 * 1024)) };
+    const { told, port } = await letIn(t, accept, { agents: { asks } });
+    for (let n = 0; n < 50; n++)
+      told.write(framed(encodeFrame({ name: 'much', message: null, n })));
+    await eventually('it is lost', () => port.heard.at(-1) === 'lost srv_a');
+  });
+
   it('is cut off when it keeps the protocol busy', async (t) => {
     const { session, socket } = await letIn(t, accept);
     const pinging = setInterval(() => {

@@ -192,4 +192,34 @@ describe('a resumable duplex', () => {
     one.attach(duplexPair()[0], 1);
     assert.equal(one.destroyed, true);
   });
+
+  it('lets no answers pile up for another end that reads none', async () => {
+    const { one, carried } = ends();
+    carried[0].destroy();
+    // It takes what comes.
+    one.resume();
+    const head = (frame: number, count: number): Buffer => {
+      const bytes = Buffer.alloc(7);
+      bytes[0] = frame;
+      bytes.writeUIntBE(count, 1, 6);
+      return bytes;
+    };
+    const [near, far] = duplexPair({ highWaterMark: 64 });
+    one.attach(near, 0);
+    const sent = 50;
+    for (let i = 0; i < sent; i++) {
+      far.write(Buffer.concat([head(0, 64 * 1024), Buffer.alloc(64 * 1024)]));
+      await eventually('it has come', () => one.received === (i + 1) * 64 * 1024);
+      assert.ok(near.writableLength <= 2 * 64, `${String(near.writableLength)} bytes`);
+    }
+    // All that was not said is, once it reads.
+    const { bytes } = taken(far);
+    const last = head(1, sent * 64 * 1024);
+    await eventually('all is acknowledged', () => bytes().subarray(-7).equals(last));
+    const before = bytes().length;
+    for (let i = 0; i < 1000; i++) far.write(head(2, 0));
+    await eventually('the end is told', () => bytes().length > before);
+    await settle();
+    assert.deepEqual(bytes().subarray(before), head(3, 0));
+  });
 });
