@@ -10,6 +10,8 @@
 import http2 from 'node:http2';
 import { Duplex } from 'node:stream';
 
+import { lumpedPush } from './small-pieces.ts';
+
 export interface Http2DuplexOptions {
   stream: http2.Http2Stream;
   /** Answers the other side with 200, unless that is done; called before the first byte leaves. */
@@ -28,6 +30,7 @@ export class Http2Duplex extends Duplex {
   readonly #stream: http2.Http2Stream;
   readonly #broken: () => Error;
   readonly #accept: (() => void) | undefined;
+  readonly #push = lumpedPush(this);
   readonly #head = Buffer.alloc(headBytes);
   #headFilled = 0;
   /** Bytes of the piece that is arriving. */
@@ -96,7 +99,7 @@ export class Http2Duplex extends Duplex {
         const part = chunk.subarray(at, at + this.#left);
         this.#left -= part.length;
         at += part.length;
-        hasRoom = this.push(part);
+        hasRoom = this.#push(part);
         continue;
       }
       this.#head[this.#headFilled++] = chunk[at++] ?? 0;

@@ -1,9 +1,11 @@
 /**
  * Owns that no bytes of an HTTP/2 connection are taken twice. When a write fails while Node 22 takes what it has read, it
  * takes a part of that again, as if it came next: heads of frames appear in the data of streams. All data are views of
- * the buffer that was read, so what was taken before shows by its place.
+ * the buffer that was read, so what was taken before shows by its place. Small pieces are put together as they wait.
  */
 import type http2 from 'node:http2';
+
+import { lumpedPush } from './small-pieces.ts';
 
 /**
  * For the streams of one session, each before its first byte. `onTorn` is to end the session; nothing that it has read
@@ -20,7 +22,7 @@ export function orderGuard(onTorn: () => void): (stream: http2.Http2Stream) => v
     return true;
   };
   return (stream) => {
-    const push = stream.push.bind(stream);
+    const push = lumpedPush(stream);
     // What Node hands bytes to; events come later where the stream is paused.
     stream.push = (chunk: Uint8Array | null) => {
       if (!isTorn && (chunk === null || isNext(chunk))) return push(chunk);

@@ -10,6 +10,7 @@
 import { Duplex } from 'node:stream';
 
 import type { Clock } from './clock.ts';
+import { lumpedPush } from './small-pieces.ts';
 
 export interface ResumableOptions {
   windowBytes: number;
@@ -36,6 +37,7 @@ const lumpBytes = 32 * 1024;
 export class ResumableDuplex extends Duplex {
   readonly #options: ResumableOptions;
   #stream: Duplex | null = null;
+  readonly #push = lumpedPush(this);
   readonly #kept: Kept[] = [];
   #written = 0;
   #acknowledged = 0;
@@ -159,7 +161,7 @@ export class ResumableDuplex extends Duplex {
         this.#left -= part.length;
         this.#received += part.length;
         at += part.length;
-        hasRoom = this.push(part);
+        hasRoom = this.#push(part);
         continue;
       }
       this.#head[this.#headFilled++] = chunk[at++] ?? 0;

@@ -46,15 +46,15 @@ export function fieldBlock(...fields: readonly (readonly [name: string, value: s
   return Buffer.concat(fields.flatMap(([name, value]) => [Buffer.of(0), text(name), text(value)]));
 }
 
-export const preface = Buffer.concat([
-  Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1'),
-  frame(types.settings, 0, 0),
-]);
+const magic = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1');
+export const preface = Buffer.concat([magic, frame(types.settings, 0, 0)]);
 
 export class RawHttp2 {
   readonly socket: TLSSocket;
   readonly frames: Frame[] = [];
   #rest = Buffer.alloc(0);
+  /** Bytes that are no frames. */
+  #skip = 0;
 
   private constructor(socket: TLSSocket) {
     this.socket = socket;
@@ -68,6 +68,13 @@ export class RawHttp2 {
     const socket = tls.connect({ ...at, ALPNProtocols: ['h2'] });
     const raw = new RawHttp2(socket);
     await once(socket, 'secureConnect');
+    return raw;
+  }
+
+  /** As the server, from the first byte of the other side. */
+  static answering(socket: TLSSocket): RawHttp2 {
+    const raw = new RawHttp2(socket);
+    raw.#skip = magic.length;
     return raw;
   }
 
@@ -107,7 +114,9 @@ export class RawHttp2 {
   }
 
   #take(bytes: Buffer): void {
-    let rest = Buffer.concat([this.#rest, bytes]);
+    const skipped = Math.min(this.#skip, bytes.length);
+    this.#skip -= skipped;
+    let rest = Buffer.concat([this.#rest, bytes.subarray(skipped)]);
     while (rest.length >= 9 && rest.length >= 9 + rest.readUIntBE(0, 3)) {
       const end = 9 + rest.readUIntBE(0, 3);
       const [type = 0, flags = 0] = rest.subarray(3, 5);
