@@ -32,6 +32,8 @@ export interface ConnectedAgentsOptions {
   onRefused: (serverId: string, sentence: string) => void;
   /** How long an agent may be silent until it is cut. */
   silenceMs?: number;
+  /** What all visitors may leave unread on a connection. */
+  unreadMaxBytes?: number;
 }
 
 interface Guest {
@@ -70,11 +72,12 @@ export class ConnectedAgents implements AgentLinks {
       socket.destroy();
       return;
     }
-    const { clock, silenceMs } = this.#options;
+    const { clock, silenceMs, unreadMaxBytes } = this.#options;
     const serverId = this.#options.admit(certificate);
     const one = new AgentLane({
       ...{ lane, socket, clock },
       ...(silenceMs !== undefined && { silenceMs }),
+      ...(unreadMaxBytes !== undefined && { unreadMaxBytes }),
     });
     if (serverId === null) {
       one.dismiss(revoked);

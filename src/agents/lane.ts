@@ -34,6 +34,7 @@ import {
 } from '../protocol/agent-wire.ts';
 import { foreignError } from '../protocol/foreign-error.ts';
 import { decodePlain, encodePlain } from '../protocol/plain-cbor.ts';
+import { HeldBytes } from './held-bytes.ts';
 import { LaneRoom } from './lane-room.ts';
 
 export interface AgentLaneOptions {
@@ -42,6 +43,8 @@ export interface AgentLaneOptions {
   clock: Clock;
   /** How long it may be silent until it is cut. Default 8 s. */
   silenceMs?: number;
+  /** Of all visitors together. Default: as much as 128 of them leave that take less than comes. */
+  unreadMaxBytes?: number;
 }
 
 /** Within which a question is to be followed by any sign of life. */
@@ -59,11 +62,13 @@ export class AgentLane {
   readonly #lost = new AbortController();
   readonly #guard = orderGuard(() => this.close());
   readonly #room: LaneRoom;
+  readonly #unread: HeldBytes;
   #fuss = { count: 0, sinceMs: 0 };
 
-  constructor({ lane, socket, clock, silenceMs }: AgentLaneOptions) {
+  constructor({ lane, socket, clock, silenceMs, unreadMaxBytes }: AgentLaneOptions) {
     this.lane = lane;
     this.#room = new LaneRoom(underWayMax[lane]);
+    this.#unread = new HeldBytes(unreadMaxBytes ?? 128 * laneWindows.bulk.stream);
     this.#clock = clock;
     this.#socket = socket;
     const windows = laneWindows[lane];
@@ -238,6 +243,7 @@ export class AgentLane {
       { endStream: false },
     );
     this.#guard(stream);
+    if (visitorsOf !== null) this.#unread.watch(stream);
     stream.once('close', giveBack);
     // Whoever waits for the stream hears of it as well.
     stream.on('error', () => undefined);

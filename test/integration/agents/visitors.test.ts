@@ -5,7 +5,7 @@ import { describe, it } from 'node:test';
 
 import { ServiceError } from '../../../src/lib/errors.ts';
 import type { AgentLink } from '../../../src/protocol/agent-link.ts';
-import { agentPaths } from '../../../src/protocol/agent-wire.ts';
+import { agentPaths, laneWindows } from '../../../src/protocol/agent-wire.ts';
 import { encodePlain } from '../../../src/protocol/plain-cbor.ts';
 import { agentPort, dial } from '../../support/agent-port.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -46,6 +46,35 @@ describe('visitors of apps over a link', () => {
         return ofOne.length === 150;
       });
     }
+  });
+
+  it('are broken off where together they leave far too much unread, first those that take nothing', async (t) => {
+    const flood = (_head: unknown, stream: Duplex): void => {
+      const more = (): void => {
+        if (stream.destroyed) return;
+        if (stream.write(Buffer.alloc(65_536))) setImmediate(more);
+        else stream.once('drain', more);
+      };
+      more();
+    };
+    const agents = { unreadMaxBytes: 4 * laneWindows.bulk.stream };
+    const { link } = await linked(t, { streams: { flood } }, { port: { agents } });
+    const own = await link.stream('flood', null, 'bulk');
+    const slow = await link.stream('flood', null, { visitorsOf: 'app_slow' });
+    let taken = 0;
+    const taking = setInterval(() => {
+      taken += (slow.read(16_384) as Buffer | null)?.length ?? 0;
+    }, 1);
+    t.after(() => clearInterval(taking));
+    const stalled: Duplex[] = [];
+    for (let i = 0; i < 8; i++) {
+      stalled.push(await link.stream('flood', null, { visitorsOf: 'app_stalled' }));
+      const before = taken;
+      await eventually('the slow one goes on', () => taken > before + 262_144);
+    }
+    await eventually('there are few', () => stalled.filter((one) => !one.destroyed).length <= 3);
+    assert.equal(stalled[0]?.destroyed, true);
+    assert.deepEqual([own, slow, stalled[7]].map((one) => one?.destroyed), [false, false, false]);
   });
 
   it('have what an earlier agent leaves, which takes fewer streams', async (t) => {
