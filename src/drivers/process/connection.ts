@@ -4,25 +4,31 @@
  * 1. Every request ends: with its answer, or with ConnectionLost when the connection ends.
  * 2. At most `requestsMax` requests are under way. More are refused with OVERLOADED.
  * 3. A runner that does not read has at most `unsentMaxBytes` waiting for it, then the connection is given up.
+ * 4. One of another machine that tells more states than may be heard waits, with all that it sends behind them.
  */
 import { ServiceError } from '../../lib/errors.ts';
 import { encodeFrame, FrameDecoder } from '../../protocol/message-frames.ts';
 import type { RunnerAnswers, RunnerFrame, RunnerRequest } from '../../protocol/runner-messages.ts';
+import type { Workload } from '../../protocol/workload.ts';
 import { ConnectionLost, type RunnerSocket, type RunnerWay } from './runner-way.ts';
 import { Terminals } from './terminals.ts';
 
 export interface ConnectionEvents {
-  state(frame: Extract<RunnerFrame, { event: 'state' }>): void;
+  state(workload: Workload): void;
   lost(): void;
 }
 
 interface Waiting {
+  op: RunnerRequest['op'];
   resolve: (answer: unknown) => void;
   reject: (error: Error) => void;
 }
 
 /** What a connection needs of the way to its runner. */
-export type ConnectionWay = Pick<RunnerWay, 'connect' | 'decode' | 'errorOf'>;
+export type ConnectionWay = Pick<
+  RunnerWay,
+  'connect' | 'decode' | 'errorOf' | 'workloadOf' | 'heldBack'
+>;
 
 const requestsMax = 10_000;
 const unsentMaxBytes = 32 * 1024 * 1024;
@@ -84,7 +90,7 @@ export class Connection {
     };
     signal?.addEventListener('abort', cancel, { once: true });
     const answer = new Promise<unknown>((resolve, reject) => {
-      this.#waiting.set(n, { resolve, reject });
+      this.#waiting.set(n, { op: request.op, resolve, reject });
       this.#socket.hold?.(true);
       this.#send({ ...request, n });
     });
@@ -117,19 +123,31 @@ export class Connection {
       this.#break(error);
       return;
     }
-    for (const frame of frames) {
-      if (this.#way.decode === null) this.#hear(frame);
-      else this.#hearForeign(frame);
-    }
+    if (this.#way.decode !== null) void this.#hearForeign(frames);
+    else for (const frame of frames) this.#hear(frame);
   }
 
-  /** Another machine may send any shape. */
-  #hearForeign(frame: RunnerFrame): void {
-    try {
-      this.#hear(frame);
-    } catch (error) {
-      this.#break(error);
+  /** Another machine may send any shape, and as much as it likes. */
+  async #hearForeign(frames: readonly RunnerFrame[]): Promise<void> {
+    const { stream } = this.#socket;
+    for (const frame of frames) {
+      try {
+        const isState = 'event' in frame && frame.event === 'state';
+        for (let held = isState && this.#heldBack(); held; held = this.#heldBack()) {
+          stream.pause();
+          await held;
+        }
+        if (stream.destroyed) return;
+        this.#hear(frame);
+      } catch (error) {
+        this.#break(error);
+      }
     }
+    if (stream.isPaused()) stream.resume();
+  }
+
+  #heldBack(): Promise<void> | false {
+    return this.#way.heldBack?.() ?? false;
   }
 
   #break(error: unknown): void {
@@ -138,15 +156,27 @@ export class Connection {
 
   #hear(frame: RunnerFrame): void {
     if ('event' in frame) {
-      if (frame.event === 'state') this.#events.state(frame);
+      if (frame.event === 'state') this.#events.state(this.#workloadOf(frame.workload));
       else this.terminals.hear(frame);
       return;
     }
     const waiting = this.#waiting.get(frame.re);
     if (!waiting) return; // The answer to a `tell`.
+    const answer = 'error' in frame ? null : this.#answerTo(waiting.op, frame.ok);
     this.#settle(frame.re);
     if ('error' in frame) waiting.reject(this.#way.errorOf(frame.error));
-    else waiting.resolve(frame.ok);
+    else waiting.resolve(answer);
+  }
+
+  #answerTo(op: RunnerRequest['op'], ok: unknown): unknown {
+    if (this.#way.decode === null) return ok;
+    if (op === 'list') return (ok as unknown[]).map((told) => this.#workloadOf(told));
+    if (op !== 'start' && op !== 'inspect') return ok;
+    return ok === null ? null : this.#workloadOf(ok);
+  }
+
+  #workloadOf(told: unknown): Workload {
+    return this.#way.workloadOf?.(told) ?? (told as Workload);
   }
 
   #settle(n: number): void {

@@ -207,7 +207,7 @@ export class RunnerLink {
   async #greet(): Promise<Connection> {
     const { tell } = this.#options;
     const connection = await Connection.open(this.#way, {
-      state: ({ workload }) => tell({ type: 'state', workload }),
+      state: (workload) => tell({ type: 'state', workload }),
       lost: () => this.#lost(connection),
     });
     const untilMs = this.#clock.now() + greetMs;

@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream';
 
 import type { PlainServiceError, ServiceError } from '../../lib/errors.ts';
 import type { RunnerAnswers, RunnerRequest } from '../../protocol/runner-messages.ts';
+import type { Workload } from '../../protocol/workload.ts';
 
 /** The runner is not there, or ended while it was asked. */
 export class ConnectionLost extends Error {
@@ -35,6 +36,10 @@ export interface RunnerWay {
   readonly place: Readonly<Record<string, string>>;
   /** An error as the runner tells it. */
   errorOf(told: PlainServiceError): ServiceError;
+  /** A workload as the runner tells it; throws where it is none. Absent: it is believed. */
+  workloadOf?(told: unknown): Workload;
+  /** Asked before each state that is told. Null: it may be heard now; else resolves when to ask again. */
+  heldBack?(): Promise<void> | null;
   /**
    * `receive`: for all bytes; borrowed for the call. Null: they are read from the stream.
    * Rejects with ConnectionLost where no runner listens, with AGENT_UNREACHABLE where nobody can be asked.

@@ -6,14 +6,17 @@
  * 2. A link that is cut and comes back within a minute ends nothing: terminals, commands and pipes go on.
  * 3. An agent that stalls a stream makes no connection over it, and keeps nobody waiting but for what has no time of its own:
  *    the end of a workload, a command, a pipe.
- * 4. What is told of workloads that are of no owner there is dropped: the other machine may mean harm.
+ * 4. The other machine may mean harm: what is told of workloads that are of no owner there is dropped, what is none breaks
+ *    the connection, and of many states those beyond `statesBurst` in each window wait.
  */
 import { ServiceError } from '../../lib/errors.ts';
-import { type Clock, systemClock } from '../../lib/clock.ts';
+import { type Clock, pause, systemClock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
+import { RateLimit } from '../../lib/rate-limit.ts';
 import type { AgentLink, AgentLinkEvent } from '../../protocol/agent-link.ts';
 import { runnerCalls } from '../../protocol/agent-runner.ts';
 import { foreignError } from '../../protocol/foreign-error.ts';
+import { foreignWorkload } from '../../protocol/foreign-workload.ts';
 import { decodePlain } from '../../protocol/plain-cbor.ts';
 import { runnerProtocol } from '../../protocol/runner-version.ts';
 import type { Driver } from '../driver.ts';
@@ -42,12 +45,18 @@ export function createRemoteDriver(options: RemoteDriverOptions): Driver {
 }
 
 function remoteWay({ link, clock = systemClock }: RemoteDriverOptions): RunnerWay {
+  const states = new RateLimit({ burst: statesBurst, windowMs: statesWindowMs, clock });
   return {
     name: 'remote',
     decode: decodePlain,
     place: { server: link.serverId },
     partsLogs: true,
     errorOf: foreignError,
+    workloadOf: foreignWorkload,
+    heldBack: () => {
+      const waitS = states.take('');
+      return waitS === 0 ? null : pause(clock, waitS * 1000);
+    },
     connect: (receive) => connect(link, receive, clock),
     agree: (connection) => agree(connection),
     // Its edge is the agent's own.
@@ -65,6 +74,8 @@ function remoteWay({ link, clock = systemClock }: RemoteDriverOptions): RunnerWa
 }
 
 const launchMs = 30_000;
+/** Above what a machine full of apps tells as its runner starts. */
+const [statesBurst, statesWindowMs] = [1_000, 10_000];
 
 async function connect(
   link: AgentLink,

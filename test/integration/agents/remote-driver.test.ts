@@ -7,13 +7,8 @@ import type { DriverEvent } from '../../../src/drivers/driver.ts';
 import { createRemoteDriver } from '../../../src/drivers/remote/remote-driver.ts';
 import { ServiceError } from '../../../src/lib/errors.ts';
 import type { AgentServices, AgentStream } from '../../../src/protocol/agent-link.ts';
-import type { RequestFrame } from '../../../src/protocol/runner-messages.ts';
-import { systemClock } from '../../../src/lib/clock.ts';
-import { ResumableDuplex } from '../../../src/lib/resumable-duplex.ts';
 import { runnerCalls, runnerGreeting } from '../../../src/protocol/agent-runner.ts';
-import { encodeFrame, FrameDecoder } from '../../../src/protocol/message-frames.ts';
-import { runnerProtocol } from '../../../src/protocol/runner-version.ts';
-import type { LogEntry, Workload } from '../../../src/protocol/workload.ts';
+import type { LogEntry } from '../../../src/protocol/workload.ts';
 import { joinedLink } from '../../support/agent-link.ts';
 import {
   assertAscending,
@@ -25,6 +20,7 @@ import {
   textOf,
 } from '../../support/driver-specs.ts';
 import { eventually } from '../../support/eventually.ts';
+import { lying, silent, workloadOf } from '../../support/lying-runner.ts';
 import { ManualClock, settle } from '../../support/manual-clock.ts';
 import { memoryLogger } from '../../support/memory-logger.ts';
 import { remotePlace, type RemotePlace } from '../../support/remote-place.ts';
@@ -229,55 +225,6 @@ describe('the driver of another server', () => {
 });
 
 describe('the driver before an agent that lies', () => {
-  const workloadOf = (id: string, owner: string): Workload => ({
-    spec: specOf({ id, owner, command: ['/bin/true'] }),
-    state: { phase: 'running', pid: 1, startedAtMs: 1, restarts: 0 } as never,
-  });
-
-  const silent = new ServiceError('AGENT_UNREACHABLE', 'It is silent.');
-
-  /** Its runner answers as `answer` says; `tell` sends frames without being asked. `says`: whether records are told. */
-  async function lying(t: TestContext, answer: (request: RequestFrame) => unknown, says = [true]) {
-    let runner: Duplex | undefined;
-    const link = joinedLink('srv_a', {
-      calls: {
-        [runnerCalls.records]: () =>
-          (says.shift() ?? true) ? Promise.resolve(true) : Promise.reject(silent),
-        [runnerCalls.launch]: () => Promise.resolve(null),
-      },
-      streams: {
-        [runnerCalls.stream]: (_head, stream) => {
-          const broken = (): Error => new Error('broken');
-          const common = { windowBytes: 1024 * 1024, keepMs: 1000, clock: systemClock, broken };
-          const kept = new ResumableDuplex(common);
-          kept.on('error', () => undefined);
-          stream.write(runnerGreeting('00'.repeat(16), 0));
-          kept.attach(stream, 0);
-          runner = kept;
-          const decoder = new FrameDecoder();
-          kept.on('data', (chunk: Buffer) => {
-            for (const frame of decoder.push(chunk) as RequestFrame[]) {
-              const told =
-                frame.op === 'hello' ? { ok: { protocol: runnerProtocol, pid: 1 } } : answer(frame);
-              if (told !== undefined) kept.write(encodeFrame({ re: frame.n, ...(told as object) }));
-            }
-          });
-        },
-      },
-    });
-    const driver = createRemoteDriver({
-      link,
-      logger: noLog,
-      isOwn: (owner) => owner === 'app_own',
-      requestTimeoutMs: 500,
-    });
-    t.after(() => driver.close());
-    const events: DriverEvent[] = [];
-    driver.watch((event) => events.push(event));
-    await driver.open();
-    return { driver, events, tell: (frame: unknown) => void runner?.write(encodeFrame(frame)) };
-  }
-
   /** Not open yet. */
   function driverOf(t: TestContext, services: AgentServices) {
     const link = joinedLink('srv_a', services);
@@ -308,7 +255,7 @@ describe('the driver before an agent that lies', () => {
   });
 
   it('connects again where it was silent as its runner was lost', async (t) => {
-    const { events, tell } = await lying(t, () => ({ ok: [] }), [true, false]);
+    const { events, tell } = await lying(t, () => ({ ok: [] }), { says: [true, false] });
     tell(null);
     await eventually('it is connected again', () => events.length >= 3, 10_000);
     const types = events.map(({ type }) => type);
