@@ -74,7 +74,10 @@ describe('visitors of apps over a link', () => {
     }
     await eventually('there are few', () => stalled.filter((one) => !one.destroyed).length <= 3);
     assert.equal(stalled[0]?.destroyed, true);
-    assert.deepEqual([own, slow, stalled[7]].map((one) => one?.destroyed), [false, false, false]);
+    assert.deepEqual(
+      [own, slow, stalled[7]].map((one) => one?.destroyed),
+      [false, false, false],
+    );
   });
 
   it('have what an earlier agent leaves, which takes fewer streams', async (t) => {
