@@ -13,6 +13,7 @@
 import { DnsCommandFailed } from '../../acme/dns-command.ts';
 import { CaRefusal, CaUnavailable } from '../../acme/failures.ts';
 import type { IssuedChain } from '../../acme/issued-chain.ts';
+import { hasPassed } from '../../lib/clock.ts';
 import { newId } from '../../lib/ids.ts';
 import type { CertificateOrderRecord, CertificateRecord } from '../../store/records/records.ts';
 import { insert, put, remove } from '../../store/records/table.ts';
@@ -27,7 +28,7 @@ import type { Actor, ActorContext, ActorDefinition } from '../runtime/actor.ts';
 import { localServerId } from '../../places/local-place.ts';
 import { type AcmeSettings, Authority, type AuthorityParts } from './authority.ts';
 import { certificatesKind, type CertificatesProtocol } from './protocol.ts';
-import { dueInMs, outageMs, refusedMs, renewAtMs, restMs } from './timing.ts';
+import { dueInMs, grantedMs, outageMs, refusedMs, renewAtMs, restMs } from './timing.ts';
 import { Turns } from './turns.ts';
 
 export interface CertificatesParts extends AuthorityParts {
@@ -159,8 +160,9 @@ class Certificates {
   }
 
   #orderNow(domainId: string): null {
-    const order = this.#parts.reader.get(tables.certificateOrders, domainId);
-    const isHeld = order?.isHeld === true && dueInMs(order, this.#parts.clock.now()) > 0;
+    const { reader, clock } = this.#parts;
+    const held = reader.get(tables.certificateOrders, domainId)?.held ?? null;
+    const isHeld = held !== null && !hasPassed(clock, held.sinceMs, held.forMs);
     if (isHeld || this.#wantsInMs(domainId) > 0) return null;
     this.#take(domainId, (signal) => this.#certify(domainId, signal));
     this.#turns.hurry();
@@ -324,7 +326,8 @@ class Certificates {
     const failures = left.failures + 1;
     const isOutage = error instanceof CaUnavailable;
     const askedMs = isOutage || error instanceof CaRefusal ? error.retryAfterMs : null;
-    const waitMs = isOutage ? outageMs(failures, askedMs) : refusedMs(failures, askedMs);
+    const heldMs = grantedMs(askedMs);
+    const waitMs = Math.max(isOutage ? outageMs(failures) : refusedMs(failures), heldMs);
     const isOver = isOutage ? failures >= triesMax : !isRateLimit(error);
     const known = isOutage || error instanceof CaRefusal || error instanceof DnsCommandFailed;
     const words = known ? error.message : 'The certificate could not be made.';
@@ -332,10 +335,12 @@ class Certificates {
       { err: error, host: order.host, waitMs },
       'certificate_not_issued',
     );
-    if (isOutage) this.#turns.pause(outageMs(++this.#outages, askedMs), askedMs !== null);
+    if (isOutage) this.#leaveAlone(heldMs);
+    const nowMs = clock.now();
     const next: CertificateOrderRecord = {
       ...left,
-      ...{ failures, nextTryAtMs: clock.now() + waitMs, isHeld: askedMs !== null },
+      ...{ failures, nextTryAtMs: nowMs + waitMs },
+      held: heldMs > 0 ? { sinceMs: nowMs, forMs: heldMs } : null,
       error: words,
       url: isOver ? null : left.url,
     };
@@ -351,6 +356,12 @@ class Certificates {
     });
   }
 
+  /** Nobody goes to an authority that is away. Who asks may end that, but not the time that it asks for itself. */
+  #leaveAlone(heldMs: number): void {
+    this.#turns.pause(outageMs(++this.#outages), false);
+    if (heldMs > 0) this.#turns.pause(heldMs, true);
+  }
+
   /** A certificate that nobody has; one that has ended anyway is only removed. */
   async #revoke(id: string, signal: AbortSignal): Promise<void> {
     const { reader, clock, logger } = this.#parts;
@@ -364,10 +375,7 @@ class Certificates {
       signal.throwIfAborted();
       logger.warn({ err: error, names: certificate.names }, 'certificate_not_revoked');
       if (error instanceof CaUnavailable) {
-        this.#turns.pause(
-          outageMs(++this.#outages, error.retryAfterMs),
-          error.retryAfterMs !== null,
-        );
+        this.#leaveAlone(grantedMs(error.retryAfterMs));
         return; // The next sweep tries again.
       }
     }

@@ -77,7 +77,7 @@ export class Authority {
   newOrder({ id, host }: Pick<CertificateOrderRecord, 'id' | 'host'>): CertificateOrderRecord {
     const { secrets, clock } = this.#parts;
     const key = secrets.seal(pemOf(newKey()), orderContext(id));
-    const tries = { failures: 0, nextTryAtMs: clock.now(), isHeld: false };
+    const tries = { failures: 0, nextTryAtMs: clock.now() };
     return { id, host, directory: this.directory, url: null, key, ...tries };
   }
 

@@ -31,20 +31,26 @@ export function restMs({
   return Math.min((notAfterMs - notBeforeMs) / 3, restMaxMs);
 }
 
-/** How long to wait behind so many refusals in a row, of which the authority may have asked for more. */
-export function refusedMs(failures: number, askedMs: number | null): number {
-  const own = Math.min(refusedFirstMs * 3 ** (failures - 1), refusedMaxMs);
-  return Math.max(own, Math.min(askedMs ?? 0, heldMaxMs));
+/** How long to wait behind so many refusals in a row, unless the authority asks for more. */
+export function refusedMs(failures: number): number {
+  return Math.min(refusedFirstMs * 3 ** (failures - 1), refusedMaxMs);
 }
 
 /** The same, for so many requests in a row that found no authority. */
-export function outageMs(outages: number, askedMs: number | null): number {
-  const own = Math.min(outageFirstMs * 2 ** (outages - 1), outageMaxMs);
-  return Math.max(own, Math.min(askedMs ?? 0, heldMaxMs));
+export function outageMs(outages: number): number {
+  return Math.min(outageFirstMs * 2 ** (outages - 1), outageMaxMs);
+}
+
+/** What the authority is granted of the time that it asks for; null: it asks for none. */
+export function grantedMs(askedMs: number | null): number {
+  return Math.min(askedMs ?? 0, heldMaxMs);
 }
 
 /** How long from now until it is tried again; 0: it is due. */
-export function dueInMs({ nextTryAtMs }: Readonly<CertificateOrderRecord>, nowMs: number): number {
+export function dueInMs(
+  { nextTryAtMs, held }: Readonly<CertificateOrderRecord>,
+  nowMs: number,
+): number {
   const leftMs = nextTryAtMs - nowMs;
-  return leftMs > heldMaxMs ? 0 : Math.max(0, leftMs);
+  return leftMs > Math.max(refusedMaxMs, held?.forMs ?? 0) ? 0 : Math.max(0, leftMs);
 }

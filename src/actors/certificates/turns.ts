@@ -20,7 +20,7 @@ export class Turns {
   readonly #atOnce: number;
   readonly #waiting = new Map<string, Turn>();
   readonly #underWay = new Set<string>();
-  /** Those that are not over. They are no more than `atOnce`, since nobody begins meanwhile. */
+  /** Those that are not over. They are few, since nobody begins meanwhile. */
   readonly #pauses = new Set<Pause>();
 
   constructor(clock: Clock, atOnce: number) {

@@ -84,6 +84,6 @@ export interface CertificateOrderRecord {
   nextTryAtMs: number;
   /** Why the last try came to nothing, for people; absent: there was none. */
   error?: string;
-  /** Whether it was the authority that said when: then nobody tries earlier. */
-  isHeld: boolean;
+  /** For how long the authority asked to be left alone with it: nobody tries earlier. Absent or null: it did not. */
+  held?: { sinceMs: number; forMs: number } | null;
 }

@@ -158,4 +158,30 @@ describe('The certificates actor', { skip: needs('pebble', 'openssl') }, () => {
     await passing('a certificate', () => world.certificate(id) !== undefined, 10_000);
     assert.deepEqual([world.domain(id).status, world.domain(id).error], ['active', null]);
   });
+
+  it('asks again for who wants it, once the time is over that the authority has asked for', async () => {
+    const id = world.add('hurried.example');
+    const tried = (times: number): Promise<void> =>
+      eventually(`try ${String(times)}`, () => orderOf(id)?.failures === times);
+    const asksFor = (status: number, seconds: number): void => {
+      door.mode = { status, headers: { 'retry-after': String(seconds) } };
+    };
+    asksFor(429, 60);
+    world.start();
+    await tried(1);
+    await clock.advance(59_000);
+    world.order(id);
+    await clock.advance(1000);
+    assert.equal(orderOf(id)?.failures, 1);
+    asksFor(503, 1);
+    world.order(id);
+    await tried(2);
+    await clock.advance(1000);
+    asksFor(429, 7200);
+    world.order(id);
+    await tried(3);
+    await clock.jump(-minuteMs);
+    world.order(id);
+    await tried(4);
+  });
 });

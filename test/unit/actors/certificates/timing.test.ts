@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import {
   dueInMs,
+  grantedMs,
   outageMs,
   refusedMs,
   renewAtMs,
@@ -32,22 +33,23 @@ describe('the times of certificates', () => {
 
   it('wait ever longer behind refusals and outages, as long as the authority asks, within bounds', () => {
     assert.deepEqual(
-      [1, 2, 3, 9].map((failures) => refusedMs(failures, null) / minuteMs),
+      [1, 2, 3, 9].map((failures) => refusedMs(failures) / minuteMs),
       [5, 15, 45, 720],
     );
     assert.deepEqual(
-      [1, 2, 9].map((outages) => outageMs(outages, null) / minuteMs),
+      [1, 2, 9].map((outages) => outageMs(outages) / minuteMs),
       [0.5, 1, 15],
     );
-    assert.equal(refusedMs(1, 3 * hourMs), 3 * hourMs);
-    assert.equal(outageMs(1, 3 * hourMs), 3 * hourMs);
-    assert.equal(refusedMs(1, 1000 * dayMs), 7 * dayMs);
+    assert.deepEqual([null, 3 * hourMs, 1000 * dayMs].map(grantedMs), [0, 3 * hourMs, 7 * dayMs]);
   });
 
   it('are due where the clock was set back over them', () => {
     const order = { nextTryAtMs: 100 * dayMs } as CertificateOrderRecord;
-    assert.equal(dueInMs(order, 99 * dayMs), dayMs);
+    assert.equal(dueInMs(order, 99.5 * dayMs), dayMs / 2);
     assert.equal(dueInMs(order, 101 * dayMs), 0);
-    assert.equal(dueInMs(order, 3 * dayMs), 0);
+    assert.equal(dueInMs(order, 99 * dayMs), 0);
+    const held = { ...order, held: { sinceMs: 99 * dayMs, forMs: dayMs } };
+    assert.equal(dueInMs(held, 99 * dayMs), dayMs);
+    assert.equal(dueInMs(held, 98 * dayMs), 0);
   });
 });

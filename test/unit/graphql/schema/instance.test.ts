@@ -69,7 +69,7 @@ describe('certificates of the instance', () => {
     assert.deepEqual(await ask(fixture.ann), [{ host: '*.apps.example', ...none }]);
     const order = {
       ...{ directory: 'https://ca.example', url: null, key: new Uint8Array(1) },
-      ...{ failures: 1, nextTryAtMs, isHeld: false, error: 'It refused.' },
+      ...{ failures: 1, nextTryAtMs, error: 'It refused.' },
     };
     const chain = { chain: '', key: new Uint8Array(1), notBeforeMs: 1, notAfterMs: 2 };
     fixture.accounts.store.write([
