@@ -315,7 +315,11 @@ class Certificates {
   }
 
   #rest(id: string, forMs: number): void {
-    const cancel = this.#parts.clock.after(forMs, () => this.#resting.delete(id));
+    const cancel = this.#parts.clock.after(forMs, () => {
+      this.#resting.delete(id);
+      // Sweeps meanwhile did not see when it is to be renewed.
+      this.#sweepIn(0);
+    });
     this.#resting.set(id, cancel);
   }
 
@@ -345,7 +349,8 @@ class Certificates {
       url: isOver ? null : left.url,
     };
     await this.#context.report(() => this.#context.commit([put(tables.certificateOrders, next)]));
-    this.#sweepIn(Math.min(waitMs, sweepMaxMs));
+    // Which also finds out what else is due, and that may be earlier.
+    this.#sweepIn(0);
     // Whose apps it is for reads the log.
     if (this.#ownHosts().has(order.id)) return;
     await this.#context.actors.ask(domainsActor, {

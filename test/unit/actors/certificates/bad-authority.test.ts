@@ -184,4 +184,28 @@ describe('The certificates actor', { skip: needs('pebble', 'openssl') }, () => {
     world.order(id);
     await tried(4);
   });
+
+  for (const other of [null, 'a.blocked.example']) {
+    const meanwhile = other === null ? '' : ', though another is refused meanwhile';
+    it(`renews a certificate of minutes in time${meanwhile}`, async () => {
+      const hasty = await place.pebble({ validitySeconds: 360, blocked: ['blocked.example'] });
+      world = new CertificatesWorld(place, hasty, {}, clock);
+      const one = world;
+      cleanup(() => one.stop());
+      const id = world.add('brief.example');
+      world.start();
+      await passing('a certificate', () => world.certificate(id) !== undefined);
+      const first = world.certificate(id);
+      assert.ok(first);
+      await clock.advance(first.notBeforeMs + 3 * minuteMs - clock.now());
+      if (other !== null) {
+        const refused = world.add(other);
+        world.order(refused);
+        await eventually('a refusal', () => world.domain(refused).status === 'failed');
+      }
+      await clock.advance(renewAtMs(first) - clock.now());
+      await passing('another one', () => world.certificate(id)?.id !== first.id, 500);
+      assert.ok(clock.now() < first.notAfterMs);
+    });
+  }
 });
