@@ -361,9 +361,12 @@ class Certificates {
     });
   }
 
-  /** Nobody goes to an authority that is away. Who asks may end that, but not the time that it asks for itself. */
+  /**
+   * Nobody goes to an authority that is away. Who asks may end that, but not the time that it asks for itself. Of what was
+   * under way together only the first counts: it is one outage.
+   */
   #leaveAlone(heldMs: number): void {
-    this.#turns.pause(outageMs(++this.#outages), false);
+    if (!this.#turns.isPaused) this.#turns.pause(outageMs(++this.#outages), false);
     if (heldMs > 0) this.#turns.pause(heldMs, true);
   }
 

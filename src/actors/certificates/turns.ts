@@ -28,6 +28,10 @@ export class Turns {
     this.#atOnce = atOnce;
   }
 
+  get isPaused(): boolean {
+    return this.#pauses.size > 0;
+  }
+
   /** Calls `begin` when it is its turn, at once where it can be; not for one that waits or is under way. */
   take(id: string, begin: () => void): void {
     if (this.#underWay.has(id) || this.#waiting.has(id)) return;

@@ -185,6 +185,16 @@ describe('The certificates actor', { skip: needs('pebble', 'openssl') }, () => {
     await tried(4);
   });
 
+  it('takes what several orders meet at once for one outage', async () => {
+    const ids = Array.from({ length: 8 }, (_, i) => world.add(`blip-${String(i)}.example`));
+    door.mode = 'away';
+    world.start();
+    await eventually('all to meet it', () => ids.every((id) => orderOf(id)?.failures === 1));
+    const [{ asked }, sinceMs] = [door, clock.now()];
+    await passing('another try', () => door.asked > asked);
+    assert.ok(clock.now() - sinceMs < 2 * minuteMs);
+  });
+
   for (const other of [null, 'a.blocked.example']) {
     const meanwhile = other === null ? '' : ', though another is refused meanwhile';
     it(`renews a certificate of minutes in time${meanwhile}`, async () => {
