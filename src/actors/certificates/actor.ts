@@ -327,12 +327,13 @@ class Certificates {
   async #failed(order: Readonly<CertificateOrderRecord>, error: unknown): Promise<void> {
     const { reader, clock, logger } = this.#parts;
     const left = reader.get(tables.certificateOrders, order.id) ?? order;
-    const failures = left.failures + 1;
     const isOutage = error instanceof CaUnavailable;
+    const failures = left.failures + (isOutage ? 0 : 1);
+    const outages = isOutage ? (left.outages ?? 0) + 1 : 0;
     const askedMs = isOutage || error instanceof CaRefusal ? error.retryAfterMs : null;
     const heldMs = grantedMs(askedMs);
-    const waitMs = Math.max(isOutage ? outageMs(failures) : refusedMs(failures), heldMs);
-    const isOver = isOutage ? failures >= triesMax : !isRateLimit(error);
+    const waitMs = Math.max(isOutage ? outageMs(outages) : refusedMs(failures), heldMs);
+    const isOver = isOutage ? outages >= triesMax : !isRateLimit(error);
     const known = isOutage || error instanceof CaRefusal || error instanceof DnsCommandFailed;
     const words = known ? error.message : 'The certificate could not be made.';
     logger[known ? 'warn' : 'error'](
@@ -340,10 +341,11 @@ class Certificates {
       'certificate_not_issued',
     );
     if (isOutage) this.#leaveAlone(heldMs);
+    else if (error instanceof CaRefusal) this.#outages = 0;
     const nowMs = clock.now();
     const next: CertificateOrderRecord = {
       ...left,
-      ...{ failures, nextTryAtMs: nowMs + waitMs },
+      ...{ failures, outages, nextTryAtMs: nowMs + waitMs },
       held: heldMs > 0 ? { sinceMs: nowMs, forMs: heldMs } : null,
       error: words,
       url: isOver ? null : left.url,

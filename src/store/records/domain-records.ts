@@ -79,8 +79,10 @@ export interface CertificateOrderRecord {
   url: string | null;
   /** The private key of the certificate in PEM, sealed. */
   key: Uint8Array;
-  /** Tries in a row that the authority, or the program for the DNS, refused. */
+  /** Tries that the authority, or the program for the DNS, refused. */
   failures: number;
+  /** Tries since the last of those that found no authority; absent: none. */
+  outages?: number;
   nextTryAtMs: number;
   /** Why the last try came to nothing, for people; absent: there was none. */
   error?: string;

@@ -10,7 +10,7 @@ import { CertificateAuthority } from '../../../support/certificate-authority.ts'
 import { AuthorityPlace, CertificatesWorld } from '../../../support/certificates-world.ts';
 import { cleanups } from '../../../support/cleanups.ts';
 import { eventually } from '../../../support/eventually.ts';
-import { ManualClock } from '../../../support/manual-clock.ts';
+import { ManualClock, settle } from '../../../support/manual-clock.ts';
 import type { Pebble } from '../../../support/pebble.ts';
 import { needs } from '../../../support/programs.ts';
 
@@ -99,6 +99,18 @@ describe('The certificates actor', { skip: needs('pebble', 'openssl') }, () => {
       return look();
     });
   const orderOf = (id: string) => world.store.get(tables.certificateOrders, id);
+  const triesOf = (id: string): number => {
+    const { failures = 0, outages = 0 } = orderOf(id) ?? {};
+    return failures + outages;
+  };
+  /** So many refusals and outages, of which the last has ended. */
+  const tried = async (id: string, [refusals, away]: [number, number]): Promise<void> => {
+    await eventually(`${String(refusals)} refusals and ${String(away)} outages`, () => {
+      const { failures = 0, outages = 0 } = orderOf(id) ?? {};
+      return failures === refusals && outages === away;
+    });
+    await settle();
+  };
 
   it('keeps a certificate in use while the authority is away for an hour, and renews it behind that, and a crash', async () => {
     const id = world.add('kept.example');
@@ -111,8 +123,8 @@ describe('The certificates actor', { skip: needs('pebble', 'openssl') }, () => {
     const untilMs = clock.now() + 60 * minuteMs;
     const waits: number[] = [];
     while (clock.now() < untilMs) {
-      const failures = orderOf(id)?.failures ?? 0;
-      await passing('a try', () => (orderOf(id)?.failures ?? 0) > failures);
+      const tries = triesOf(id);
+      await passing('a try', () => triesOf(id) > tries);
       const waitMs = (orderOf(id)?.nextTryAtMs ?? 0) - clock.now();
       waits.push(waitMs / minuteMs);
       assert.equal(world.certificate(id)?.id, first.id);
@@ -161,35 +173,49 @@ describe('The certificates actor', { skip: needs('pebble', 'openssl') }, () => {
 
   it('asks again for who wants it, once the time is over that the authority has asked for', async () => {
     const id = world.add('hurried.example');
-    const tried = (times: number): Promise<void> =>
-      eventually(`try ${String(times)}`, () => orderOf(id)?.failures === times);
     const asksFor = (status: number, seconds: number): void => {
       door.mode = { status, headers: { 'retry-after': String(seconds) } };
     };
     asksFor(429, 60);
     world.start();
-    await tried(1);
+    await tried(id, [1, 0]);
     await clock.advance(59_000);
     world.order(id);
     await clock.advance(1000);
     assert.equal(orderOf(id)?.failures, 1);
     asksFor(503, 1);
     world.order(id);
-    await tried(2);
+    await tried(id, [1, 1]);
     await clock.advance(1000);
     asksFor(429, 7200);
     world.order(id);
-    await tried(3);
+    await tried(id, [2, 0]);
     await clock.jump(-minuteMs);
     world.order(id);
-    await tried(4);
+    await tried(id, [3, 0]);
+  });
+
+  it('waits behind a first refusal no longer because the authority was away before', async () => {
+    const id = world.add('later.example');
+    door.mode = 'away';
+    world.start();
+    for (let outages = 1; outages < 5; outages++) {
+      await tried(id, [0, outages]);
+      world.order(id);
+    }
+    await tried(id, [0, 5]);
+    const type = 'urn:ietf:params:acme:error:unauthorized';
+    door.mode = { status: 403, body: JSON.stringify({ type, detail: 'not you' }) };
+    world.order(id);
+    await tried(id, [1, 0]);
+    assert.equal((orderOf(id)?.nextTryAtMs ?? 0) - clock.now(), 5 * minuteMs);
   });
 
   it('takes what several orders meet at once for one outage', async () => {
     const ids = Array.from({ length: 8 }, (_, i) => world.add(`blip-${String(i)}.example`));
     door.mode = 'away';
     world.start();
-    await eventually('all to meet it', () => ids.every((id) => orderOf(id)?.failures === 1));
+    await eventually('all to meet it', () => ids.every((id) => triesOf(id) === 1));
     const [{ asked }, sinceMs] = [door, clock.now()];
     await passing('another try', () => door.asked > asked);
     assert.ok(clock.now() - sinceMs < 2 * minuteMs);
