@@ -2,6 +2,7 @@
 import type { TestContext } from 'node:test';
 import { domainsDefinition, type DomainsParts } from '../../src/actors/domains/actor.ts';
 import type { DnsQuestion, DnsSeen } from '../../src/actors/domains/dns-looks.ts';
+import { certificatesKind } from '../../src/actors/certificates/protocol.ts';
 import { domainsActor } from '../../src/actors/domains/protocol.ts';
 import { actorKind } from '../../src/actors/runtime/actor.ts';
 import { ActorRuntime } from '../../src/actors/runtime/runtime.ts';
@@ -56,6 +57,14 @@ export function domainsOf(t: TestContext) {
     kind: actorKind<{ domains: { in: object; out: boolean } }>('app'),
     activate: ({ ref }) => ({ domains: () => told.push(ref.id) > 0 }),
   });
+  const ordered: string[] = [];
+  runtime.register({
+    kind: certificatesKind,
+    activate: () => ({
+      sweep: () => null,
+      order: ({ domainId }) => (ordered.push(domainId), null),
+    }),
+  });
   runtime.start();
   t.after(() => runtime.close());
   const add = (appId: string, host: string, redirectTo: string | null = null) =>
@@ -69,7 +78,7 @@ export function domainsOf(t: TestContext) {
     see(domain, { addresses: [own], texts: [domain.proof] });
   const stored = (domain: DomainRecord) => store.get(tables.domains, domain.id);
   return {
-    ...{ store, clock, runtime, parts, panel, dns, told, app },
+    ...{ store, clock, runtime, parts, panel, dns, told, ordered, app },
     ...{ add, remove, see, verify, stored },
   };
 }

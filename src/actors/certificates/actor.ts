@@ -163,7 +163,7 @@ class Certificates {
     const { reader, clock } = this.#parts;
     const held = reader.get(tables.certificateOrders, domainId)?.held ?? null;
     const isHeld = held !== null && !hasPassed(clock, held.sinceMs, held.forMs);
-    if (isHeld || this.#wantsInMs(domainId) > 0) return null;
+    if (isHeld || this.#resting.has(domainId) || this.#wantsInMs(domainId) > 0) return null;
     this.#take(domainId, (signal) => this.#certify(domainId, signal));
     this.#turns.hurry();
     return null;

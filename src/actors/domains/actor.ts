@@ -130,6 +130,8 @@ class Domains {
     const judged = this.#judged(domain, seen);
     const next = judged.status === 'failed' ? this.#again(judged) : judged;
     await this.#commit([put(tables.domains, next)], next);
+    // Of one that is active a renewal may have been refused.
+    if (next.verifiedAtMs !== null) this.#order(next.id);
     return next;
   }
 

@@ -77,6 +77,7 @@ describe('The certificates actor at Pebble', { skip: needs('pebble', 'openssl', 
     });
     // By this clock the new one has ended, too.
     world.sweep();
+    world.order(id);
     world.sweep();
     const other = world.add('other.example');
     world.sweep();

@@ -136,6 +136,17 @@ describe('domains', () => {
     assert.equal((await verify(domain)).status, 'active');
   });
 
+  it('are ordered for when somebody asks for one that is verified, whose renewal may have been refused', async (t) => {
+    const { add, ordered, see, verify } = domainsOf(t);
+    const domain = await add('app_one', 'shop.example');
+    await see(domain, {});
+    assert.deepEqual(ordered, []);
+    assert.equal((await verify(domain)).status, 'active');
+    await verify(domain);
+    await settle();
+    assert.deepEqual(ordered, [domain.id, domain.id]);
+  });
+
   it('are found within the half minute in which they are set', async (t) => {
     const { add, clock, dns, stored, told } = domainsOf(t);
     const domain = await add('app_one', 'shop.example');
