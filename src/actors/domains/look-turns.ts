@@ -1,6 +1,7 @@
 /**
  * Owns when domains are looked at that nobody asks about: those that are due, so many at a time. It looks at the clock
- * at least once a minute, so that it holds when somebody sets the clock.
+ * at least once a minute, so that it holds when somebody sets the clock: a time that is further ahead than any that is given
+ * counts as now.
  */
 import type { Clock } from '../../lib/clock.ts';
 import type { Reader } from '../../store/reader-and-journal.ts';
@@ -8,6 +9,7 @@ import type { DomainRecord, DomainStatus } from '../../store/records/records.ts'
 import { tables } from '../../store/records/tables.ts';
 import type { ActorContext } from '../runtime/actor.ts';
 import type { DnsLooks, DnsSeen } from './dns-looks.ts';
+import { lookAgainMs } from './ownership.ts';
 import type { DomainsProtocol } from './protocol.ts';
 import { questionOf } from './verdict.ts';
 
@@ -42,16 +44,19 @@ export class LookTurns {
     this.#cancel();
     if (context.ended) return;
     const limit = atOnceMax + this.#underWay.size + 1;
-    const due = statuses.flatMap((status) =>
-      reader.list(tables.domains, 'due', [status], { limit }),
-    );
-    for (const domain of due.toSorted((a, b) => dueAtMs(a) - dueAtMs(b))) {
+    const nowMs = clock.now();
+    const restOf = (domain: Readonly<DomainRecord>): number => restMs(domain, nowMs);
+    const due = statuses.flatMap((status) => [
+      ...reader.list(tables.domains, 'due', [status], { limit }),
+      ...reader.list(tables.domains, 'due', [status], { limit, reverse: true }),
+    ]);
+    for (const domain of due.toSorted((a, b) => restOf(a) - restOf(b))) {
       if (this.#underWay.has(domain.id)) continue;
       // The end of a look calls this again.
       if (this.#underWay.size >= atOnceMax) return;
-      const restMs = dueAtMs(domain) - clock.now();
-      if (restMs > 0) {
-        this.#cancel = clock.after(Math.min(restMs, lookEveryMs), () => {
+      const forMs = restOf(domain);
+      if (forMs > 0) {
+        this.#cancel = clock.after(Math.min(forMs, lookEveryMs), () => {
           void context.report(() => this.next());
         });
         return;
@@ -76,6 +81,8 @@ export class LookTurns {
   }
 }
 
-function dueAtMs({ nextTryAtMs }: Readonly<DomainRecord>): number {
-  return nextTryAtMs ?? 0;
+/** How long from now until it is looked at; 0 or less: it is due. */
+function restMs({ nextTryAtMs }: Readonly<DomainRecord>, nowMs: number): number {
+  const leftMs = (nextTryAtMs ?? 0) - nowMs;
+  return leftMs > lookAgainMs ? 0 : leftMs;
 }

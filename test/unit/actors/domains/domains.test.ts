@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import { hostsOf } from '../../../../src/actors/domains/app-hosts.ts';
 import { domainsActor } from '../../../../src/actors/domains/protocol.ts';
 import type { DomainRecord } from '../../../../src/store/records/records.ts';
+import { put } from '../../../../src/store/records/table.ts';
 import { tables } from '../../../../src/store/records/tables.ts';
 import { domainsOf, own } from '../../../support/domains-fixture.ts';
 import { settle } from '../../../support/manual-clock.ts';
@@ -145,6 +146,24 @@ describe('domains', () => {
     await verify(domain);
     await settle();
     assert.deepEqual(ordered, [domain.id, domain.id]);
+  });
+
+  it('are looked at when the clock was ahead and is set back, also behind many others', async (t) => {
+    const { add, clock, dns, store, verify } = domainsOf(t);
+    const others: DomainRecord[] = [];
+    for (let n = 0; n < 20; n++) others.push(await add('app_two', `n${String(n)}.example`));
+    await clock.jump(30 * 24 * 60 * 60_000);
+    await verify(await add('app_one', 'shop.example'));
+    await add('app_one', 'www.example');
+    await settle();
+    await clock.jump(-30 * 24 * 60 * 60_000);
+    const nextTryAtMs = clock.now() + 30_000;
+    store.write(others.map((one) => put(tables.domains, { ...one, nextTryAtMs })));
+    dns.asked = [];
+    await add('app_one', 'new.example');
+    await settle();
+    const hosts = dns.asked.map(({ host }) => host);
+    assert.deepEqual(hosts.toSorted(), ['new.example', 'shop.example', 'www.example']);
   });
 
   it('are found within the half minute in which they are set', async (t) => {
