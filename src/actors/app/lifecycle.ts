@@ -110,7 +110,7 @@ export class Lifecycle {
     const core = this.#core;
     if (core.record === null) return false;
     const known = core.record.hosts ?? [];
-    const hosts = hostsOf(core.deps.reader, core.id);
+    const hosts = hostsOf(core.deps.reader, core.id, core.deps.clock.now());
     if (isDeepStrictEqual(known, hosts)) return true;
     core.save({ hosts });
     return true;

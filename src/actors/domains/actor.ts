@@ -25,8 +25,8 @@ import { certificateKeyContext } from '../edge/edge-certificates.ts';
 import { allEdges } from '../edge/edges.ts';
 import { certified, uncertified } from './certifying.ts';
 import { checkCertificate } from './own-certificate.ts';
-import { uploadedOf, withCertificate } from './uploaded-certificates.ts';
-import { hostsOf } from './app-hosts.ts';
+import { toldOfEnd, uploadedOf, withCertificate } from './uploaded-certificates.ts';
+import { hostsOf, isSecure } from './app-hosts.ts';
 import { mustBeFree, needsProof, takenBy } from './claims.ts';
 import type { DnsLooks, DnsSeen } from './dns-looks.ts';
 import { checkHost, isWildcard, type OwnHosts, ownsHost } from './host-names.ts';
@@ -147,16 +147,19 @@ class Domains {
   /** A look that nobody asked for. */
   async #seen(domain: Readonly<DomainRecord>, seen: DnsSeen): Promise<void> {
     const next = this.#judged(domain, seen);
+    const { reader, clock } = this.#parts;
     if (next.status === 'pending_dns') {
       next.failures = domain.failures + 1;
-      next.nextTryAtMs = this.#parts.clock.now() + pauseOf(next.failures);
+      next.nextTryAtMs = clock.now() + pauseOf(next.failures);
       if (next.failures >= triesMax) {
         next.status = 'failed';
         next.error ??= 'Its records were not found for a week.';
         next.nextTryAtMs = null;
       }
     }
-    const isAsBefore = next.verifiedAtMs !== null && domain.verifiedAtMs !== null;
+    // The app reads of a certificate that has run out when it is told.
+    const hasRunOut = next.certificateId !== null && !isSecure(reader, next, clock.now());
+    const isAsBefore = next.verifiedAtMs !== null && domain.verifiedAtMs !== null && !hasRunOut;
     await this.#commit([put(tables.domains, next)], isAsBefore ? undefined : next);
   }
 
@@ -172,7 +175,8 @@ class Domains {
     const { records, isRight, error } = verdictOf(this.#claim(domain), seen);
     const nowMs = clock.now();
     if (domain.verifiedAtMs !== null) {
-      return lookedAtAgain(reader, domain, { seen, records, nowMs });
+      const again = lookedAtAgain(reader, domain, { seen, records, nowMs });
+      return again.verifiedAtMs === null ? again : toldOfEnd(reader, again, nowMs);
     }
     const taken = this.#whyTaken(domain);
     if (taken !== undefined) {
@@ -309,7 +313,7 @@ class Domains {
 
   /** Apps that an earlier process did not tell. */
   async #tellApps(): Promise<void> {
-    const { reader } = this.#parts;
+    const { reader, clock } = this.#parts;
     const withHosts = reader.list(tables.apps, 'hosts', [], { limit: Infinity });
     const apps = new Set(withHosts.map(({ id }) => id));
     for (const { appId } of reader.scan(tables.domains)) apps.add(appId);
@@ -318,7 +322,7 @@ class Domains {
       if (++walked % walkStep === 0) await new Promise(setImmediate);
       if (this.#context.ended) return;
       const known = reader.get(tables.apps, appId)?.hosts ?? [];
-      if (!isDeepStrictEqual(known, hostsOf(reader, appId))) this.#tell(appId);
+      if (!isDeepStrictEqual(known, hostsOf(reader, appId, clock.now()))) this.#tell(appId);
     }
   }
 

@@ -13,6 +13,15 @@ export function withCertificate(
   return { ...domain, certificateId, status: 'active', error: null };
 }
 
+/** Tells people of a certificate that was uploaded and has run out, since none is got in its place. */
+export function toldOfEnd(reader: Reader, domain: DomainRecord, nowMs: number): DomainRecord {
+  const { certificateId: id, lostAtMs = null } = domain;
+  const had = id === null ? undefined : reader.get(tables.certificates, id);
+  if (had?.managed !== false || had.notAfterMs > nowMs || lostAtMs !== null) return domain;
+  const lastDay = new Date(had.notAfterMs).toISOString().slice(0, 10);
+  return { ...domain, error: `Its own certificate ran out on ${lastDay}: upload another one.` };
+}
+
 /** Takes away what was uploaded for the domains. What was issued is its authority's to take back. */
 export function uploadedOf(reader: Reader, domains: readonly Readonly<DomainRecord>[]): Change[] {
   return domains.flatMap(({ certificateId: id }) => {

@@ -89,6 +89,7 @@ export interface AppHost {
   redirectTo?: string;
   /** Whether all is done for it. */
   isActive?: true;
+  /** Whether it had one that had not run out when this was looked at, each day at least. */
   hasCertificate?: true;
 }
 

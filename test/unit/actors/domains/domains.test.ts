@@ -287,11 +287,13 @@ describe('hostsOf()', () => {
     await clock.advance(1);
     const apex = await add('app_one', 'example.org', 'www.example.org');
     await verify(apex);
-    assert.deepEqual(hostsOf(store, 'app_one'), [{ host: 'example.org', isActive: true }]);
+    assert.deepEqual(hostsOf(store, 'app_one', clock.now()), [
+      { host: 'example.org', isActive: true },
+    ]);
     await verify(www);
     await verify(away);
     await runtime.ask(domainsActor, { type: 'set-primary', domainId: www.id });
-    assert.deepEqual(hostsOf(store, 'app_one'), [
+    assert.deepEqual(hostsOf(store, 'app_one', clock.now()), [
       { host: 'www.example.org', isActive: true },
       { host: 'a.example', isActive: true },
       { host: 'example.org', redirectTo: 'www.example.org', isActive: true },

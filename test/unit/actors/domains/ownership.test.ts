@@ -72,7 +72,7 @@ describe('verified domains', () => {
     dns.answers.set('shop.example', gone);
     await pass(clock, 7);
     assert.equal(stored(domain)?.status, 'active');
-    assert.equal(hostsOf(store, 'app_one').length, 1);
+    assert.equal(hostsOf(store, 'app_one', clock.now()).length, 1);
     // On the last day nobody answers.
     dns.answers.set('shop.example', { ...gone, texts: null });
     await pass(clock, 1);
@@ -84,10 +84,34 @@ describe('verified domains', () => {
     assert.deepEqual([lost?.status, lost?.verifiedAtMs], ['failed', null]);
     assert.match(lost?.error ?? '', /led elsewhere for a week/);
     assert.deepEqual(told, ['app_one']);
-    assert.deepEqual(hostsOf(store, 'app_one'), []);
+    assert.deepEqual(hostsOf(store, 'app_one', clock.now()), []);
     // It is anybody's again: also theirs, should they ask.
     assert.equal((await verify(await add('app_other', 'shop.example'))).status, 'active');
     assert.match((await see(domain, gone)).error ?? '', /Another team/);
+  });
+
+  it('are served by HTTP once what was uploaded for them has run out, of which people are told', async (t) => {
+    const { add, clock, dns, store, stored, told, verify } = domainsOf(t);
+    const domain = await verify(await add('app_one', 'shop.example'));
+    dns.answers.set('shop.example', { addresses: [own] });
+    const certificate = {
+      ...{ id: 'crt_one', names: ['shop.example'], chain: '', key: new Uint8Array(1), issuer: '' },
+      ...{ notBeforeMs: 0, notAfterMs: clock.now() + 1.5 * dayMs, managed: false },
+    };
+    store.write([
+      put(tables.certificates, certificate),
+      put(tables.domains, { ...domain, certificateId: certificate.id }),
+    ]);
+    const host = { host: 'shop.example', isActive: true };
+    told.length = 0;
+    await pass(clock, 1);
+    assert.deepEqual([stored(domain)?.error, told], [null, []]);
+    assert.deepEqual(hostsOf(store, 'app_one', clock.now()), [{ ...host, hasCertificate: true }]);
+    await pass(clock, 1);
+    const { status, error } = stored(domain) ?? {};
+    assert.deepEqual([status, told], ['active', ['app_one']]);
+    assert.equal(error, 'Its own certificate ran out on 2023-11-16: upload another one.');
+    assert.deepEqual(hostsOf(store, 'app_one', clock.now()), [host]);
   });
 
   it('are looked at after a start that were verified when nobody looked again', async (t) => {
