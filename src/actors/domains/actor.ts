@@ -172,7 +172,9 @@ class Domains {
   /** What the domain is, now that this was seen. */
   #judged(domain: Readonly<DomainRecord>, seen: DnsSeen): DomainRecord {
     const { reader, clock, verifiedStatus } = this.#parts;
-    const { records, isRight, error } = verdictOf(this.#claim(domain), seen);
+    const { isRight, error, ...verdict } = verdictOf(this.#claim(domain), seen);
+    // What is to be set is not known where nobody has said what the addresses of the edge are.
+    const records = seen.own === null && !isRight ? domain.records : verdict.records;
     const nowMs = clock.now();
     if (domain.verifiedAtMs !== null) {
       const again = lookedAtAgain(reader, domain, { seen, records, nowMs });

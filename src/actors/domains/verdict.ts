@@ -59,6 +59,9 @@ function faultOf(host: string, seen: DnsSeen, foreign: readonly string[]): strin
   if (seen.addresses === null || seen.texts === null) {
     return 'No DNS server answered for this host. It is asked again.';
   }
+  if (seen.own === null) {
+    return "No DNS server answered for the panel's own name. It is asked again.";
+  }
   if (foreign.length === 0) return null;
   const shown = foreign.slice(0, shownMax).join(', ');
   return `${host} leads to ${shown}, which is no address of this instance: remove that record.`;

@@ -245,6 +245,19 @@ describe('domains', () => {
     assert.equal((await see(domain, {})).error, null);
   });
 
+  it('are told to change nothing while no DNS server answers for the panel', async (t) => {
+    const { add, see, verify } = domainsOf(t);
+    const seen = { own: null, addresses: [own] };
+    const claim = await add('app_one', 'www.example');
+    const { error, records } = await see(claim, seen);
+    assert.match(error ?? '', /No DNS server answered for the panel's own name/);
+    assert.deepEqual(records, claim.records);
+    const domain = await verify(await add('app_one', 'shop.example'));
+    assert.deepEqual((await see(domain, seen)).records, domain.records);
+    const alias = { own: null, aliases: ['app-one.apps.test'], texts: [claim.proof] };
+    assert.equal((await see(claim, alias)).status, 'active');
+  });
+
   it('pass their rank on, and are given it', async (t) => {
     const { add, remove, runtime, stored } = domainsOf(t);
     const setPrimary = ({ id: domainId }: DomainRecord) =>
