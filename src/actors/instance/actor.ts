@@ -64,8 +64,11 @@ function patched(record: Readonly<InstanceRecord>, patch: InstancePatch): Instan
 /** An app at the panel's host would get the cookies of the panel. */
 function mustBeNobodys(reader: Reader, publicUrl: string | null): void {
   const { hostname } = new URL(publicUrl ?? 'http://localhost');
-  if (reader.find(tables.domains, 'host', [hostname]) === undefined) return;
-  throw new ServiceError('CONFLICT', `${hostname} is a domain of an app: remove it there first.`);
+  const wildcard = `*.${hostname.slice(hostname.indexOf('.') + 1)}`;
+  for (const host of [hostname, wildcard]) {
+    if (reader.find(tables.domains, 'host', [host]) === undefined) continue;
+    throw new ServiceError('CONFLICT', `${host} is a domain of an app: remove it there first.`);
+  }
 }
 
 /** Where the edge serves the panel it is at the new host now, and needs a certificate for that. */

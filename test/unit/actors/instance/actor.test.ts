@@ -16,10 +16,11 @@ import { recordingLogger } from '../../../support/silent-logger.ts';
 it('moves the panel to no domain of an app, and tells of the host that it has then', async (t) => {
   const store = new MemoryStore();
   const domain = { id: 'dom', appId: 'app', teamId: 'team', host: 'shop.example', verifiedAtMs: 1 };
+  const wildcard = { ...domain, id: 'wildcard', host: '*.wild.example' };
   const claim = { ...domain, id: 'claim', host: 'claim.example', verifiedAtMs: null };
   store.write([
     put(tables.instance, { id: 'instance', publicUrl: null } as unknown as InstanceRecord),
-    ...[domain, claim].map((one) =>
+    ...[domain, wildcard, claim].map((one) =>
       put(tables.domains, { certificateId: null, nextTryAtMs: null, ...one } as DomainRecord),
     ),
   ]);
@@ -46,6 +47,10 @@ it('moves the panel to no domain of an app, and tells of the host that it has th
   await assert.rejects(update('https://shop.example'), {
     code: 'CONFLICT',
     message: 'shop.example is a domain of an app: remove it there first.',
+  });
+  await assert.rejects(update('https://panel.wild.example:8443'), {
+    code: 'CONFLICT',
+    message: '*.wild.example is a domain of an app: remove it there first.',
   });
   assert.deepEqual(told, []);
   await update('https://claim.example');
