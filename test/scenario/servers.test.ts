@@ -129,6 +129,9 @@ describe('servers that somebody adds', () => {
     await assert.rejects(run, /takeover: failed: The agent could not be installed/);
     assert.equal((await view(server.id))?.takeover, 'failed');
     assert.equal((await ask('/api/takeover', bootstrapToken)).status, 401);
+    // Then the line is for the agent alone.
+    assert.match(installCommand, / takeover\.sh --control /);
+    assert.match((await reissue(server.id)).installCommand, / install\.sh --control /);
   });
 
   it('stand in the activity, with who changed what, and without a token', async () => {

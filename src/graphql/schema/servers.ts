@@ -187,7 +187,8 @@ function shown(context: GraphContext, added: AddedServer) {
 
 /** The token goes to the script by its standard input: `printf` is no program, whose arguments others could read. */
 function installCommand(url: string, { server, bootstrapToken }: AddedServer): string {
-  const script = server.agent?.takeover ? 'takeover.sh' : 'install.sh';
+  const takeover = server.agent?.takeover;
+  const script = takeover && !takeover.isOver ? 'takeover.sh' : 'install.sh';
   const fetched = `"$(curl -fsSL ${quoted(`${url}/api/agent/${script}`)})"`;
   return `printf %s ${quoted(bootstrapToken)} | sh -c ${fetched} ${script} --control ${quoted(url)}`;
 }
