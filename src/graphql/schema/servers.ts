@@ -1,5 +1,6 @@
 /** Owns servers in the schema: the one of this machine, those of a driver, and those that somebody adds. */
 import { type AddedServer, serversActor } from '../../actors/server/protocol.ts';
+import { can } from '../../auth/rights/authorize.ts';
 import { type LayerState, lostWithout } from '../../protocol/isolation.ts';
 import type { ServerRecord } from '../../store/records/records.ts';
 import { tables } from '../../store/records/tables.ts';
@@ -49,8 +50,10 @@ const ServerType = builder.objectRef<ServerView>('Server').implement({
     }),
     takeoverReason: t.string({
       nullable: true,
-      description: 'What the installer of the takeover said of it.',
-      resolve: ({ agent }) => agent?.takeover?.reason ?? null,
+      description:
+        'What the installer of the takeover said of it; null for who does not administer the instance.',
+      resolve: ({ agent }, _args, context) =>
+        administers(context) ? (agent?.takeover?.reason ?? null) : null,
     }),
     added: t.boolean({
       description:
@@ -67,8 +70,11 @@ const ServerType = builder.objectRef<ServerView>('Server').implement({
     }),
     problem: t.string({
       nullable: true,
-      description: 'Why its agent is not let in, where that is known.',
-      resolve: ({ agent }) => agent?.problem ?? null,
+      description:
+        'Why its agent is not let in, or it cannot be removed, where that is known; null for who does not administer the instance.',
+      // It names apps and databases of all teams.
+      resolve: ({ agent }, _args, context) =>
+        administers(context) ? (agent?.problem ?? null) : null,
     }),
     isolation: t.expose('isolation', {
       type: [IsolationLayerType],
@@ -170,6 +176,10 @@ function serversOf({ reader, settings }: ReadSide): Readonly<ServerView>[] {
   if (!isSwarm) return [{ ...own, isolation: known[0]?.isolation }, ...added];
   const others = known.filter(({ id }) => id !== server.id);
   return [known.find(({ id }) => id === server.id) ?? own, ...others, ...added];
+}
+
+function administers({ read, principal }: GraphContext): boolean {
+  return can(read.reader, principal, 'admin', { kind: 'instance' });
 }
 
 function byName(a: Readonly<ServerRecord>, b: Readonly<ServerRecord>): number {

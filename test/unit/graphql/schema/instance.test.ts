@@ -212,4 +212,20 @@ describe('servers', () => {
     for (const runtime of ['docker', 'swarm'])
       assert.deepEqual(await ask(runtime, layers), nothing);
   });
+
+  it('tell who administers the instance alone why one is not let in or cannot be removed', async () => {
+    const bootstrap = { tokenHash: 'x', expiresAtMs: 1, usedAtMs: null };
+    const state = 'failed' as const;
+    const takeover = { state, updatedAtMs: 1, reason: 'It failed.', isOver: true };
+    const problem = 'shop-of-another-team is not moved: The disk is full.';
+    const agent = { bootstrap, certificates: [], problem, takeover, teamId: null, createdAtMs: 1 };
+    fixture.accounts.store.write([put(tables.servers, { ...seen, id: 'srv_a', agent })]);
+    const asked = () => ask('process', '{ servers { id takeover takeoverReason problem } }');
+    const local = { id: 'srv_local', takeover: null, takeoverReason: null, problem: null };
+    const told = { id: 'srv_a', takeover: 'failed', takeoverReason: null, problem: null };
+    assert.deepEqual(await asked(), { data: { servers: [local, told] } });
+    fixture.accounts.addUser('usr_ann', { isInstanceAdmin: true });
+    const whole = { ...told, takeoverReason: 'It failed.', problem };
+    assert.deepEqual(await asked(), { data: { servers: [local, whole] } });
+  });
 });
