@@ -7,6 +7,7 @@
  */
 import type { Duplex } from 'node:stream';
 
+import type { Clock } from '../../lib/clock.ts';
 import type { PipeEnd, PipeSpec } from '../../protocol/workload.ts';
 import { encodeFrame, FrameDecoder } from '../../protocol/message-frames.ts';
 import {
@@ -19,7 +20,7 @@ import {
 import type { Pipe } from '../driver.ts';
 import type { ConnectionWay } from './connection.ts';
 import { ConnectionLost } from './runner-way.ts';
-import { unreachable } from './silence.ts';
+import { unreachable, within } from './silence.ts';
 
 export interface PipeOptions {
   way: ConnectionWay;
@@ -29,6 +30,9 @@ export interface PipeOptions {
   signal: AbortSignal;
   /** Aborts when the runner is gone, or gives no sign of life. */
   lost: AbortSignal;
+  clock: Clock;
+  /** For the program to begin; how long it then takes is for who asks. */
+  answerMs: number;
 }
 
 /** Of one frame. */
@@ -79,10 +83,10 @@ class ProcessPipe implements Pipe {
     if (signal.aborted) abort();
   }
 
-  async open({ workload, spec, input }: PipeOptions): Promise<void> {
+  async open({ workload, spec, input, clock, answerMs }: PipeOptions): Promise<void> {
     try {
       this.#send({ op: 'pipe', n: 1, workload, spec, hasInput: input !== null });
-      await this.#answered();
+      await within(clock, clock.now() + answerMs, this.#answered());
     } catch (error) {
       this.#fail(error);
       await this.ended;

@@ -34,7 +34,7 @@ import { unlessAborted, unreachable, within } from './silence.ts';
 
 export interface ProcessDriverOptions extends LocalWayOptions {
   clock?: Clock;
-  /** Over all attempts of one request, apart from `stop`, `remove` and `follow`. Default 20 s. */
+  /** Over all attempts of one request, apart from what waits for programs, and `follow`. Default 20 s. */
   requestTimeoutMs?: number;
 }
 
@@ -48,6 +48,8 @@ export interface RunnerDriverOptions {
 }
 
 const readBytes = { max: 128 * 1024, min: 16 * 1024, together: 8 * 1024 * 1024 };
+/** For a workload to end: the longest grace is a minute. Who asks for it asks again. */
+const endMs = 180_000;
 /** Between two attempts to follow where nobody can be asked. */
 const followLaterMs = 2_000;
 const trafficMs = 2000;
@@ -121,12 +123,12 @@ export class RunnerDriver implements Driver {
   }
 
   async stop(id: string): Promise<void> {
-    if (await this.#link.reachable()) await this.#link.ask({ op: 'stop', workload: id }, Infinity);
+    if (await this.#link.reachable()) await this.#link.ask({ op: 'stop', workload: id }, endMs);
   }
 
   async remove(id: string): Promise<void> {
     if (await this.#link.reachable()) {
-      await this.#link.ask({ op: 'remove', workload: id }, Infinity);
+      await this.#link.ask({ op: 'remove', workload: id }, endMs);
     }
   }
 
@@ -194,10 +196,15 @@ export class RunnerDriver implements Driver {
   async exec(id: string, spec: ExecSpec, signal: AbortSignal): Promise<ExecOutcome> {
     await this.#link.mustReach();
     const connection = await this.#link.there();
+    const given = new AbortController();
+    const isOver = AbortSignal.any([signal, given.signal]);
+    const untilMs = this.#clock.now() + spec.timeoutMs + this.#link.requestMs;
     try {
-      const asked = connection.request({ op: 'exec', workload: id, spec }, signal);
-      return await this.#link.heard(asked);
+      const asked = connection.request({ op: 'exec', workload: id, spec }, isOver);
+      return await within(this.#clock, untilMs, this.#link.heard(asked));
     } catch (error) {
+      // What was given up may still run.
+      given.abort();
       // Never sent twice: the command may have run.
       throw error instanceof ConnectionLost ? unreachable(error) : error;
     }
@@ -207,7 +214,9 @@ export class RunnerDriver implements Driver {
     await this.#link.mustReach();
     // It ends with the connection that tells whether the runner lives.
     const { lost } = await this.#link.there();
-    return openPipe({ way: this.#options.way, workload: id, spec, input, signal, lost });
+    const { way } = this.#options;
+    const inTime = { clock: this.#clock, answerMs: this.#link.requestMs };
+    return openPipe({ way, workload: id, spec, input, signal, lost, ...inTime });
   }
 
   async usage(id: string): Promise<Usage | undefined> {

@@ -28,18 +28,19 @@ export interface RunnerLinkOptions {
   way: RunnerWay;
   logger: Logger;
   clock: Clock;
-  /** Over all attempts of one request, apart from `stop`, `remove` and `follow`. Default 20 s. */
+  /** Over all attempts of one request that is given no other time. Default 20 s. */
   requestTimeoutMs?: number;
   tell: (event: DriverEvent) => void;
 }
 
 /** Between two attempts to reach a runner that does not answer, and for it to greet. */
 const [retryLaterMs, greetMs] = [2_000, 5_000];
-const requestMs = 20_000;
 
 export class RunnerLink {
   /** Whether there are routes: a new runner serves those of the last. */
   hasRoutes = false;
+  /** Over all attempts of one request. */
+  readonly requestMs: number;
   readonly #options: RunnerLinkOptions;
   readonly #clock: Clock;
   readonly #way: RunnerWay;
@@ -53,6 +54,7 @@ export class RunnerLink {
 
   constructor(options: RunnerLinkOptions) {
     this.#options = options;
+    this.requestMs = options.requestTimeoutMs ?? 20_000;
     this.#clock = options.clock;
     this.#way = options.way;
     const { way, logger } = options;
@@ -157,7 +159,7 @@ export class RunnerLink {
   /** Runs `work` on a connection, and again on another when that is lost. */
   async retried<T>(
     work: (connection: Connection) => Promise<T>,
-    timeoutMs = this.#options.requestTimeoutMs ?? requestMs,
+    timeoutMs = this.requestMs,
   ): Promise<T> {
     const untilMs = this.#clock.now() + timeoutMs;
     for (;;) {
@@ -199,7 +201,7 @@ export class RunnerLink {
       greet: () => this.#greet(),
       launch: () => this.#way.launch(),
       clock: this.#clock,
-      untilMs: this.#clock.now() + (this.#options.requestTimeoutMs ?? requestMs),
+      untilMs: this.#clock.now() + this.requestMs,
       closed: this.#closed.signal,
     });
   }

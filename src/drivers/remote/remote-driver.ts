@@ -4,8 +4,8 @@
  * 1. While the link is away all requests fail with AGENT_UNREACHABLE at once, and within two seconds while it is not
  *    known yet that it is. What runs there goes on.
  * 2. A link that is cut and comes back within a minute ends nothing: terminals, commands and pipes go on.
- * 3. An agent that stalls a stream makes no connection over it, and keeps nobody waiting but for what has no time of its own:
- *    the end of a workload, a command, a pipe.
+ * 3. An agent that stalls a stream makes no connection over it, and one that stalls an answer keeps nobody waiting: the end of a
+ *    workload has three minutes, a command its own time and a bit.
  * 4. The other machine may mean harm: what is told of workloads that are of no owner there is dropped, what is none breaks
  *    the connection, and of many states those beyond `statesBurst` in each window wait.
  */
