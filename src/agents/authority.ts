@@ -139,22 +139,36 @@ export class AgentAuthority {
 
   /** The id of the server that a client with this certificate speaks for; null: it is not, or no more, good. */
   admit(certificate: X509Certificate): string | null {
-    const record = this.#record();
-    if (record === undefined) return null;
-    const serverId = /^CN=(srv_\w+)$/.exec(certificate.subject)?.[1];
-    if (serverId === undefined || certificate.ca) return null;
-    if (!certificate.verify(this.#open(record).key)) return null;
-    const nowMs = this.#options.clock.now();
-    const server = this.#options.reader.get(tables.servers, serverId);
-    const listed = server?.agent?.certificates.find(
-      ({ serial }) => serial === certificate.serialNumber,
-    );
-    return listed !== undefined && nowMs < listed.notAfterMs ? serverId : null;
+    const listed = this.#listed(certificate);
+    return listed !== null && this.#options.clock.now() < listed.notAfterMs
+      ? listed.serverId
+      : null;
+  }
+
+  /** The same for one that nobody revoked, but whose time is over: it may be our clock that is wrong. */
+  expired(certificate: X509Certificate): string | null {
+    const listed = this.#listed(certificate);
+    return listed !== null && this.#options.clock.now() >= listed.notAfterMs
+      ? listed.serverId
+      : null;
   }
 
   async close(): Promise<void> {
     const piscina = await this.#piscina;
     await piscina?.destroy();
+  }
+
+  #listed(certificate: X509Certificate): { serverId: string; notAfterMs: number } | null {
+    const record = this.#record();
+    if (record === undefined) return null;
+    const serverId = /^CN=(srv_\w+)$/.exec(certificate.subject)?.[1];
+    if (serverId === undefined || certificate.ca) return null;
+    if (!certificate.verify(this.#open(record).key)) return null;
+    const server = this.#options.reader.get(tables.servers, serverId);
+    const listed = server?.agent?.certificates.find(
+      ({ serial }) => serial === certificate.serialNumber,
+    );
+    return listed === undefined ? null : { serverId, notAfterMs: listed.notAfterMs };
   }
 
   #record(): Readonly<AgentAuthorityRecord> | undefined {

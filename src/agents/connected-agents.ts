@@ -25,10 +25,12 @@ export interface ConnectedAgentsOptions {
   logger: Logger;
   /** The server that a certificate is for; null: it is not, or no more, good. */
   admit: (certificate: X509Certificate) => string | null;
+  /** The same for one that is not good only because its time is over, by our clock. */
+  expired: (certificate: X509Certificate) => string | null;
   asks: AgentAsks;
   onConnected: (serverId: string, agent: HelloAnswer) => void;
   onLost: (serverId: string) => void;
-  /** Its certificate is good, but it is not let in: a sentence says why. */
+  /** Its certificate was not revoked, but it is not let in: a sentence says why. */
   onRefused: (serverId: string, sentence: string) => void;
   /** How long an agent may be silent until it is cut. */
   silenceMs?: number;
@@ -46,6 +48,12 @@ const revoked: Goodbye = {
   reason: 'revoked',
   sentence:
     'The certificate of this agent is not good any more: it was revoked, has expired, or its server was removed.',
+};
+const expired: Goodbye = {
+  reason: 'expired',
+  sentence:
+    'The certificate of this agent has expired, or the clock of Gangway is wrong. The agent tries it again; ' +
+    'an administrator gets another command for this server with reissueServerBootstrap.',
 };
 const draining: Goodbye = { reason: 'draining', sentence: 'Gangway is shutting down.' };
 const nameMax = 255;
@@ -80,7 +88,7 @@ export class ConnectedAgents implements AgentLinks {
       ...(unreadMaxBytes !== undefined && { unreadMaxBytes }),
     });
     if (serverId === null) {
-      one.dismiss(revoked);
+      this.#dismiss(one, certificate);
       return;
     }
     const guest = { serverId, certificate, lane: one };
@@ -92,7 +100,7 @@ export class ConnectedAgents implements AgentLinks {
   /** Call this when certificates were revoked: who has one of them is cut off at once. */
   review(): void {
     for (const { certificate, serverId, lane } of [...this.#guests]) {
-      if (this.#options.admit(certificate) !== serverId) lane.dismiss(revoked);
+      if (this.#options.admit(certificate) !== serverId) this.#dismiss(lane, certificate);
     }
   }
 
@@ -106,6 +114,13 @@ export class ConnectedAgents implements AgentLinks {
   abort(): void {
     this.#isClosed = true;
     for (const { lane } of [...this.#guests]) lane.close();
+  }
+
+  /** One that is told to be revoked ends for good, which a wrong clock of ours is no reason for. */
+  #dismiss(lane: AgentLane, certificate: X509Certificate): void {
+    const serverId = this.#options.expired(certificate);
+    lane.dismiss(serverId === null ? revoked : expired);
+    if (serverId !== null) this.#options.onRefused(serverId, expired.sentence);
   }
 
   async #letIn(guest: Guest): Promise<void> {

@@ -25,6 +25,8 @@ export interface AgentListenerOptions {
 }
 
 const connectionsMax = 4_000;
+/** Of our authority all the same. Our clock may be wrong, or may have been. */
+const untimely: ReadonlySet<string> = new Set(['CERT_HAS_EXPIRED', 'CERT_NOT_YET_VALID']);
 
 export class AgentListener {
   readonly #options: AgentListenerOptions;
@@ -111,7 +113,7 @@ export class AgentListener {
     socket.on('error', () => undefined); // 'close' follows.
     this.#handshakes.get(peerOf(socket))?.through();
     socket.setNoDelay(true);
-    const isOurs = socket.authorized || String(socket.authorizationError) === 'CERT_HAS_EXPIRED';
+    const isOurs = socket.authorized || untimely.has(String(socket.authorizationError));
     if (socket.alpnProtocol === 'h2') this.#options.welcome(socket, isOurs);
     else socket.destroy();
   }

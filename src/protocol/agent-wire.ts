@@ -88,8 +88,8 @@ export interface HelloAnswer {
   host: string;
 }
 
-/** `revoked`: the certificate is good for nothing any more. The others may pass. */
-export const goodbyeReasons = ['revoked', 'version', 'draining', 'replaced'] as const;
+/** `revoked`: the certificate is good for nothing any more. The others may pass; what an agent does not know is `draining`. */
+export const goodbyeReasons = ['revoked', 'expired', 'version', 'draining', 'replaced'] as const;
 export type GoodbyeReason = (typeof goodbyeReasons)[number];
 
 export interface Goodbye {

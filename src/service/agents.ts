@@ -53,6 +53,7 @@ export class ServedAgents {
     this.#agents = new ConnectedAgents({
       ...{ version, clock, logger, asks: this.#asks() },
       admit: (certificate) => authority.admit(certificate),
+      expired: (certificate) => authority.expired(certificate),
       onConnected: (serverId, agent) => {
         this.#connected.add(serverId);
         const { version: release, host } = agent;

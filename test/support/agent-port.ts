@@ -23,6 +23,8 @@ export interface AgentPort {
   heard: string[];
   /** Serials that are good no more. */
   revoked: Set<string>;
+  /** Serials whose time is over. */
+  expired: Set<string>;
   /** Of a server. */
   issue(serverId: string): EdgeCertificate;
   close(): Promise<void>;
@@ -40,12 +42,14 @@ export async function agentPort(options: AgentPortOptions = {}): Promise<AgentPo
   const authority = new CertificateAuthority();
   const own = options.authority?.controlCertificate() ?? authority.issue(Object.values(laneHosts));
   const heard: string[] = [];
-  const revoked = new Set<string>();
+  const [revoked, expired] = [new Set<string>(), new Set<string>()];
+  const serverIn = (subject: string) => /^CN=(srv_\w+)$/.exec(subject)?.[1] ?? null;
   const { logger = noLog } = options;
   const agents = new ConnectedAgents({
     ...{ version: '0.1.0', clock: systemClock, logger, asks: {} },
-    admit: ({ subject, serialNumber }) =>
-      revoked.has(serialNumber) ? null : (/^CN=(srv_\w+)$/.exec(subject)?.[1] ?? null),
+    admit: ({ subject, serialNumber: serial }) =>
+      revoked.has(serial) || expired.has(serial) ? null : serverIn(subject),
+    expired: ({ subject, serialNumber }) => (expired.has(serialNumber) ? serverIn(subject) : null),
     onConnected: (id, { version }) => heard.push(`connected ${id} ${version}`),
     onLost: (id) => heard.push(`lost ${id}`),
     onRefused: (id, sentence) => heard.push(`refused ${id}: ${sentence}`),
@@ -60,7 +64,7 @@ export async function agentPort(options: AgentPortOptions = {}): Promise<AgentPo
   });
   const port = await listener.open('127.0.0.1', 0);
   return {
-    ...{ authority, agents, port, heard, revoked },
+    ...{ authority, agents, port, heard, revoked, expired },
     issue: (serverId) => authority.issue([serverId]),
     async close() {
       agents.abort();

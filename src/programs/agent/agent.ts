@@ -3,7 +3,7 @@
  *
  * 1. One agent a data directory.
  * 2. What runs here is the runner's: it goes on when the agent ends, however it ends.
- * 3. It ends when it is told to, and when its certificate is good for nothing any more; then it says what to do.
+ * 3. It ends when it is told to, and when its certificate was revoked; then it says what to do.
  */
 import { randomBytes } from 'node:crypto';
 import fs from 'node:fs';

@@ -216,7 +216,7 @@ describe('an agent that is killed', () => {
     await eventually('it is renewed', () => serial() !== first);
     await connected(port);
     // Both of its connections were made with the first one.
-    port.revoked.add(first);
+    port.expired.add(first);
     port.agents.review();
     const isBack = (): boolean =>
       port.heard.filter((one) => one.startsWith('connected')).length === 2;

@@ -101,9 +101,17 @@ describe('the authority for agents', () => {
     list(issued);
     assert.equal(authority.admit(certificate), serverId);
     await clock.advance(90 * dayMs - 1);
-    assert.equal(authority.admit(certificate), serverId);
+    assert.deepEqual(
+      [authority.admit(certificate), authority.expired(certificate)],
+      [serverId, null],
+    );
     await clock.advance(1);
-    assert.equal(authority.admit(certificate), null);
+    assert.deepEqual(
+      [authority.admit(certificate), authority.expired(certificate)],
+      [null, serverId],
+    );
+    list();
+    assert.equal(authority.expired(certificate), null);
   });
 
   it('admits nobody with a certificate of another authority, of another server, or of its own', async () => {

@@ -33,7 +33,7 @@ export interface DialerOptions extends Omit<ServedLaneOptions, 'socket' | 'onGoo
 const dialMs = 10_000;
 /** A connection that was good for so long makes the next pause a short one. */
 const goodMs = 10_000;
-/** After one that another release, or another process with this identity, is the reason for. */
+/** After one that another release, another process with this identity, or somebody's clock is the reason for. */
 const longPauseMs = 60_000;
 
 export class Dialer {
@@ -87,7 +87,10 @@ export class Dialer {
       ...this.#options,
       socket,
       onGoodbye: (goodbye) => {
-        this.#wantsLongPause = goodbye.reason === 'version' || goodbye.reason === 'replaced';
+        const isSame = credentials().certificate === given.certificate;
+        this.#wantsLongPause =
+          ['version', 'replaced'].includes(goodbye.reason) ||
+          (goodbye.reason === 'expired' && isSame);
         this.#options.onGoodbye(goodbye, given.certificate);
       },
     });
