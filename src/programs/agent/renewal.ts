@@ -3,7 +3,8 @@
  *
  * 1. The old one stays good until its end, and is replaced in one step together with its key: whatever is lost on the
  *    way, the agent has one that is good.
- * 2. The time is the control plane's, as it says with each connection: the clock of the machine may be wrong.
+ * 2. The time is the control plane's, as it says with each connection: the clock of the machine may be wrong, and be set at
+ *    any time.
  * 3. A renewal that fails is tried again after `retryMs`, or after what the control plane asks for.
  */
 import { X509Certificate } from 'node:crypto';
@@ -21,7 +22,9 @@ export interface RenewalOptions {
   ask: (name: 'renew', message: unknown) => Promise<unknown>;
   /** Keeps it durably; from then on it is `identity()`. */
   store: (identity: Identity) => void;
-  clock: Clock;
+  clock: Pick<Clock, 'after'>;
+  /** Goes on evenly, from any beginning, whatever the clock of the machine is set to. */
+  nowMs?: () => number;
   logger: Logger;
   /** 0 to 1. */
   random?: () => number;
@@ -34,7 +37,8 @@ export class Renewal {
   readonly #options: RenewalOptions;
   /** What all agents that were made together differ by. */
   readonly #share: number;
-  /** The control plane's time less ours. */
+  readonly #nowMs: () => number;
+  /** The control plane's time less `#nowMs`. */
   #offsetMs = 0;
   #notBeforeMs = 0;
   #isBusy = false;
@@ -43,12 +47,13 @@ export class Renewal {
 
   constructor(options: RenewalOptions) {
     this.#options = options;
+    this.#nowMs = options.nowMs ?? (() => performance.now());
     this.#share = 2 / 3 + (options.random ?? Math.random)() / 20;
   }
 
   /** To be told with each connection, and then that it can be asked. */
   connected(controlNowMs: number): void {
-    this.#offsetMs = controlNowMs - this.#options.clock.now();
+    this.#offsetMs = controlNowMs - this.#nowMs();
   }
 
   close(): void {
@@ -76,7 +81,7 @@ export class Renewal {
   }
 
   #now(): number {
-    return this.#options.clock.now() + this.#offsetMs;
+    return this.#nowMs() + this.#offsetMs;
   }
 
   #dueMs(): number {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { after, before, beforeEach, describe, it } from 'node:test';
 
+import type { Clock } from '../../../../src/lib/clock.ts';
 import { ServiceError } from '../../../../src/lib/errors.ts';
 import { newKey, requestFor } from '../../../../src/programs/agent/bootstrap.ts';
 import type { Identity } from '../../../../src/programs/agent/identity.ts';
@@ -17,6 +18,8 @@ describe('a renewal', () => {
   /** Of the control plane. */
   const theirs = new ManualClock();
   let ours: ManualClock;
+  /** How far the clock of the machine is ahead of it. */
+  let aheadMs: number;
   let issuer: AgentIssuer;
   let identity: Identity;
   let asked: unknown[];
@@ -28,6 +31,7 @@ describe('a renewal', () => {
   after(() => issuer.close());
   beforeEach(async () => {
     ours = new ManualClock();
+    aheadMs = 0;
     asked = [];
     answer = async (csr) => ({ certificate: await issuer.issue(csr, 'srv_a') });
     const key = newKey();
@@ -39,6 +43,10 @@ describe('a renewal', () => {
   });
 
   function renewal(random = 0): Renewal {
+    const clock: Clock = {
+      now: () => ours.now() + aheadMs,
+      after: (delayMs, callback) => ours.after(delayMs, callback),
+    };
     return new Renewal({
       identity: () => identity,
       ask: (_name, message) => {
@@ -48,7 +56,7 @@ describe('a renewal', () => {
       store: (fresh) => {
         identity = fresh;
       },
-      ...{ clock: ours, logger: noLog, random: () => random },
+      ...{ clock, nowMs: () => ours.now(), logger: noLog, random: () => random },
     });
   }
 
@@ -96,6 +104,27 @@ describe('a renewal', () => {
     connect(made);
     await found('it asks', () => asked.length === 1);
   });
+
+  for (const [how, wrongMs] of [
+    ['ahead', 365 * dayMs],
+    ['behind', -365 * dayMs],
+  ] as const) {
+    it(`takes place once, in time, where the clock was ${how} and is set right behind the connection`, async (t) => {
+      const before = serialOf(identity.certificate);
+      const made = renewal();
+      t.after(() => made.close());
+      await theirs.advance(59 * dayMs);
+      aheadMs = wrongMs;
+      connect(made);
+      aheadMs = 0;
+      await pass(0.5 * dayMs);
+      assert.equal(asked.length, 0);
+      await pass(dayMs);
+      await found('another certificate', () => serialOf(identity.certificate) !== before);
+      await pass(0.5 * dayMs);
+      assert.equal(asked.length, 1);
+    });
+  }
 
   it('is tried again after an hour, and goes on with what it has until then', async (t) => {
     const certificate = identity.certificate;
