@@ -39,6 +39,12 @@ if [ -z "$control" ]; then
   say '--control has to be the address of the panel'
   exit 2
 fi
+if [ -z "$data_dir" ]; then
+  # As the installer has it.
+  if [ "$(id -u)" = 0 ]; then data_dir=/var/lib/gangway-agent; else data_dir=$HOME/.local/share/gangway-agent; fi
+fi
+# There once the other platform is removed, which may not be known to the panel yet.
+removed=$data_dir/takeover-removed
 token=
 IFS= read -r token || true
 case $token in
@@ -79,6 +85,11 @@ finish() {
   exit "$1"
 }
 
+finish_removed() {
+  report removed 'The other platform is removed'
+  finish 0
+}
+
 answer=$(ask) || {
   say "the panel refuses: $answer"
   exit 1
@@ -91,8 +102,9 @@ case $state in
       say "the installer of the agent could not be fetched from $control"
       exit 1
     }
-    set -- --control "$control"
-    if [ -n "$data_dir" ]; then set -- "$@" --data-dir "$data_dir"; fi
+    # Of an earlier takeover.
+    rm -f "$removed"
+    set -- --control "$control" --data-dir "$data_dir"
     if [ $service = no ]; then set -- "$@" --no-service; fi
     if ! printf %s "$token" | sh -c "$installer" install.sh "$@"; then
       report failed 'The agent could not be installed'
@@ -105,6 +117,7 @@ case $state in
     report removing 'The agent is installed'
     ;;
   removing)
+    if [ -e "$removed" ]; then finish_removed; fi
     if [ -z "$remove_with" ]; then
       say 'the other platform was being removed: --remove-with has to say how'
       exit 2
@@ -120,8 +133,9 @@ esac
 status=0
 sh -c "$remove_with" < /dev/null || status=$?
 if [ "$status" = 0 ]; then
-  report removed 'The other platform is removed'
-  finish 0
+  # Where it cannot be kept, a run that is interrupted now tries once more.
+  touch "$removed" || true
+  finish_removed
 fi
 report failed "The removal ended with status $status"
 finish 1

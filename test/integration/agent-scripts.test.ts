@@ -1,7 +1,7 @@
 /** The scripts that a new server runs, against a panel of the test's own: what they do there, and in which order. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -9,19 +9,24 @@ import { dirname, join } from 'node:path';
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
 
 import { isFinal, mustFollow } from '../../src/actors/server/takeover.ts';
+import { bootstrapTokenHash } from '../../src/protocol/bootstrap-token.ts';
 import { agentScripts } from '../../src/service/agent-scripts.ts';
 import type { TakeoverState } from '../../src/store/records/records.ts';
 import { eventually } from '../support/eventually.ts';
+import { processesOf } from '../support/processes.ts';
 import { needs } from '../support/programs.ts';
 
 const token = `gwb_${'a'.repeat(40)}.${'b'.repeat(43)}`;
-/** In place of the agent: tells what it was given, and ends. */
-const program = `import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+/** In place of the agent: tells what it was given, has its certificate, and ends. */
+const goodProgram = `import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 const of = (name) => process.argv[process.argv.indexOf(name) + 1];
 const told = { control: of('--control'), token: readFileSync(of('--token-file'), 'utf8') };
 const file = of('--data-dir') + '/told.json';
 writeFileSync(file + '.new', JSON.stringify(told));
 renameSync(file + '.new', file);
+mkdirSync(of('--data-dir') + '/agent', { recursive: true });
+const identity = { tokenHash: '${bootstrapTokenHash(token)}' };
+writeFileSync(of('--data-dir') + '/agent/identity.json', JSON.stringify(identity));
 `;
 
 describe('the scripts for a new server', { skip: needs('curl') }, () => {
@@ -33,6 +38,9 @@ describe('the scripts for a new server', { skip: needs('curl') }, () => {
   /** What was asked of the panel, in order. */
   let seen: string[];
   let installer: string;
+  let program: string;
+  /** The report that is refused, once. */
+  let refused: string | null;
   const server = createServer((request, response) => void serve(request, response));
 
   before(async () => {
@@ -43,6 +51,7 @@ describe('the scripts for a new server', { skip: needs('curl') }, () => {
   beforeEach(() => {
     dir = mkdtempSync(join(tmpdir(), 'gangway-agent-scripts-'));
     [state, isOver, seen] = ['waiting', false, []];
+    [program, refused] = [goodProgram, null];
     installer = Buffer.from(scripts['install.sh']).toString();
   });
 
@@ -62,6 +71,11 @@ describe('the scripts for a new server', { skip: needs('curl') }, () => {
     }
     if (request.method === 'POST') {
       const { state: next, reason } = JSON.parse(body) as { state: TakeoverState; reason: string };
+      if (next === refused) {
+        refused = null;
+        response.statusCode = 403;
+        return void response.end('{}');
+      }
       mustFollow(state, next);
       state = next;
       seen.push(`${next}: ${reason}`);
@@ -76,7 +90,7 @@ describe('the scripts for a new server', { skip: needs('curl') }, () => {
     // The same node as here, whatever the machine has.
     const env = {
       ...process.env,
-      PATH: `${dirname(process.execPath)}:${process.env['PATH'] ?? ''}`,
+      PATH: `${dir}:${dirname(process.execPath)}:${process.env['PATH'] ?? ''}`,
     };
     const script = Buffer.from(scripts[name]).toString();
     const given = ['-c', script, name, '--control', url, '--no-service', ...args];
@@ -105,6 +119,40 @@ describe('the scripts for a new server', { skip: needs('curl') }, () => {
       assert.equal(statSync(join(agentDir(), name)).mode & 0o077, 0, name);
     }
     assert.equal(statSync(agentDir()).mode & 0o077, 0);
+  });
+
+  it('fail with what the log says when the agent ends without a certificate, and remove nothing', async () => {
+    const sentence = 'This bootstrap token is not valid.';
+    program = `console.error('${sentence}'); process.exitCode = 3;`;
+    const args = ['--data-dir', agentDir()];
+    const { code, output } = await run('install.sh', args);
+    assert.equal(code, 1, output);
+    assert.match(output, new RegExp(`${sentence}\ngangway-agent: the agent ended without a cert`));
+    const removal = ['--remove-with', `echo gone > ${dir}/removal`];
+    assert.equal((await run('takeover.sh', [...args, ...removal])).code, 1);
+    assert.deepEqual(seen.slice(-2), ['failed: The agent could not be installed', 'read failed']);
+    assert.ok(!existsSync(`${dir}/removal`));
+  });
+
+  it('fail when the agent has no certificate after a minute, and leave none that tries', async () => {
+    // A minute is over soon, once the agent is there.
+    const begun = join(dir, 'begun');
+    const sleep = `#!/bin/sh\nuntil [ -e ${begun} ]; do /bin/sleep 0.05; done\n`;
+    writeFileSync(join(dir, 'sleep'), sleep, { mode: 0o755 });
+    program = `import { writeFileSync } from 'node:fs';
+      setInterval(() => undefined, 1000);
+      writeFileSync('${begun}', '');`;
+    const { code, output } = await run('install.sh', ['--data-dir', agentDir()]);
+    assert.equal(code, 1, output);
+    assert.match(output, /the agent has no certificate after 60 seconds/);
+    await eventually('it is gone', () => processesOf(dir).length === 0);
+  });
+
+  it('succeed again with the token that the agent came by', async () => {
+    for (const time of [1, 2]) {
+      const { code, output } = await run('install.sh', ['--data-dir', agentDir()]);
+      assert.equal(code, 0, `${String(time)}: ${output}`);
+    }
   });
 
   it('refuse what cannot be right, before anything is fetched', async () => {
@@ -159,19 +207,36 @@ describe('the scripts for a new server', { skip: needs('curl') }, () => {
 
   it('go on with a removal that was interrupted, and install nothing again', async () => {
     state = 'removing';
-    const without = await run('takeover.sh', []);
+    const args = ['--data-dir', agentDir()];
+    const without = await run('takeover.sh', args);
     assert.equal(without.code, 2);
     assert.match(without.output, /--remove-with has to say how/);
-    const { code } = await run('takeover.sh', ['--remove-with', 'true']);
+    const { code } = await run('takeover.sh', [...args, '--remove-with', 'true']);
     assert.equal(code, 0);
     assert.deepEqual(seen.slice(1), [
       ...['read removing', 'removed: The other platform is removed', 'read removed'],
     ]);
   });
 
+  it('report a removal that is done without doing it again', async () => {
+    refused = 'removed';
+    const removal = `test ! -e ${dir}/removal && echo gone > ${dir}/removal`;
+    const args = ['--data-dir', agentDir(), '--remove-with', removal];
+    const { code, output } = await run('takeover.sh', args);
+    assert.equal(code, 1);
+    assert.match(output, /the panel did not take the report: removed/);
+    const again = await run('takeover.sh', args);
+    assert.equal(again.code, 0, again.output);
+    assert.deepEqual(seen.slice(-3), [
+      ...['read removing', 'removed: The other platform is removed', 'read removed'],
+    ]);
+    await agentTold();
+  });
+
   it('say that the agent could not be installed', async () => {
     installer = 'exit 1';
-    const { code } = await run('takeover.sh', ['--remove-with', `echo gone > ${dir}/removal`]);
+    const removal = ['--remove-with', `echo gone > ${dir}/removal`];
+    const { code } = await run('takeover.sh', ['--data-dir', agentDir(), ...removal]);
     assert.equal(code, 1);
     assert.deepEqual(seen.slice(1), [
       ...['failed: The agent could not be installed', 'read failed'],
