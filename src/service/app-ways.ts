@@ -5,7 +5,9 @@
  * 1. Only the edge of this machine may come there (`protocol/panel-sockets.ts`).
  * 2. Where the other server cannot be reached the visitor is told so, within two seconds; and where the app has too many
  *    visitors for the link.
- * 3. A connection that says nothing for a while is closed: kept ones would fill the link.
+ * 3. How long a visit may be silent is for the edge to say, which soon closes what it keeps unused: that would fill the
+ *    link. Here a silent connection is closed where it leads nowhere, or to an app that takes nothing: it is not seen then
+ *    that its visitor has gone.
  */
 import { chmodSync, rmSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
@@ -28,11 +30,13 @@ export interface AppWaysOptions {
   /** Makes the folder where the edge starts, unless it is there. */
   dir: () => string;
   logger: Logger;
-  /** Default 60 s. */
+  /** Of one that leads nowhere. Default 60 s. */
   silenceMs?: number;
+  /** Of one whose app takes nothing. Default 1 h. */
+  stalledMs?: number;
 }
 
-const silenceMs = 60_000;
+const [silenceMs, stalledMs] = [60_000, 3_600_000];
 const away = answerOf(
   'Not reached',
   'The server that runs this app is not reached at the moment. Try again soon.',
@@ -105,11 +109,12 @@ export class AppWays {
   }
 
   async #lead(appId: string, socket: Socket): Promise<void> {
-    const { store, placeOf, silenceMs: forMs = silenceMs } = this.#options;
+    const { store, placeOf } = this.#options;
     this.#open.add(socket);
     socket.once('close', () => this.#open.delete(socket));
     socket.on('error', () => undefined); // It is the visitor's or the edge's, which are free to go.
-    socket.setTimeout(forMs, () => socket.destroy());
+    const close = (): void => void socket.destroy();
+    socket.setTimeout(this.#options.silenceMs ?? silenceMs, close);
     const app = store.get(tables.apps, appId);
     const live = app?.run.live;
     if (app === undefined || !live) {
@@ -129,8 +134,12 @@ export class AppWays {
       socket.end(stream);
       return;
     }
+    socket.off('timeout', close).setTimeout(this.#options.stalledMs ?? stalledMs);
+    socket.on('timeout', () => {
+      if (stream.writableNeedDrain) socket.destroy();
+    });
     pipeline(socket, stream, () => stream.destroy());
-    pipeline(stream, socket, () => socket.destroy());
+    pipeline(stream, socket, close);
   }
 }
 
