@@ -3,7 +3,8 @@
  *
  * 1. Every thread can read a sample as soon as `write` returned. It is not forced to the disk: a crash
  *    of Gangway loses none, and a power failure those that the system had not written yet.
- * 2. A file that was not written for a day is removed: nothing in it would be read any more.
+ * 2. Samples of one slot are merged: of an app's visitors several edges tell.
+ * 3. A file that was not written for a day is removed: nothing in it would be read any more.
  */
 import fs from 'node:fs';
 import path from 'node:path';
@@ -71,12 +72,14 @@ export class MetricsWriter<S extends Sample> {
 
   /** In ascending order of time for each owner. */
   write(owner: string, sample: S): void {
-    const minute = this.#kind.merge(this.#minuteOf(owner, sample));
+    const minute = this.#minuteOf(owner, sample);
+    const slotOf = ({ atMs }: Sample): number => Math.floor(atMs / fineRing.stepMs);
+    const slot = minute.filter((other) => slotOf(other) === slotOf(sample));
     const file = fileOf(this.#kind, this.#dir, owner);
     const fd = fs.openSync(file, fs.constants.O_WRONLY | fs.constants.O_CREAT, 0o600);
     try {
-      this.#writeSlot(fd, fineRing, sample);
-      this.#writeSlot(fd, coarseRing, minute);
+      this.#writeSlot(fd, fineRing, this.#kind.merge(slot));
+      this.#writeSlot(fd, coarseRing, this.#kind.merge(minute));
     } finally {
       fs.closeSync(fd);
     }

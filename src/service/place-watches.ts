@@ -14,6 +14,7 @@ import { UsageSampler } from '../metrics/sampler.ts';
 import type { TrafficSample } from '../metrics/traffic-samples.ts';
 import { TrafficWatch } from '../metrics/traffic-watch.ts';
 import type { MetricsSample } from '../metrics/usage-samples.ts';
+import { localServerId } from '../places/local-place.ts';
 import { serverOf } from '../places/owners.ts';
 import type { Place } from '../places/place.ts';
 import type { AppTraffic } from '../protocol/traffic.ts';
@@ -43,6 +44,7 @@ export class PlaceWatches {
     const { place, actors, streams, store, clock, logger } = options;
     const { driver, edge } = place;
     const isHere = (owner: string): boolean => serverOf(store, owner) === place.serverId;
+    const isKnown = (owner: string): boolean => serverOf(store, owner) !== undefined;
     this.#options = options;
     this.#workloads = new WorkloadWatch({ place, actors, reader: store, logger });
     this.#reached = new DriverWatch({ place, streams, reader: store, clock });
@@ -50,7 +52,8 @@ export class PlaceWatches {
     this.#accessFeeds = new AccessFeeds({ place, streams, store });
     this.#traffic = new TrafficWatch({
       ...{ driver: edge, writer: options.visits, clock, logger },
-      isApp: isHere,
+      // Visitors of all apps come to the edge of this machine, too.
+      isApp: (id) => (place.serverId === localServerId ? isKnown(id) : isHere(id)),
     });
   }
 

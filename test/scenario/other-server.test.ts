@@ -85,6 +85,33 @@ describe('another server', () => {
     });
   });
 
+  it('counts its visitors and tells of them, at whichever edge they come in', async () => {
+    const on = 'mutation($id: ID!) { updateApp(id: $id, edge: { accessLog: true }) { id } }';
+    await gangway.client.must(on, { id: app.id });
+    const query = 'query($id: ID!) { logs(appId: $id, tail: 1000) { nodes { stream text } } }';
+    const isTold = async (path: string): Promise<boolean> => {
+      type Answer = { logs: { nodes: { stream: string; text: string }[] } };
+      const { logs } = await gangway.client.must<Answer>(query, { id: app.id });
+      return logs.nodes.some(({ stream, text }) => stream === 'access' && text.includes(path));
+    };
+    let visits = 1; // Of the test before.
+    for (const [edge, path] of [
+      [gangway.client, '/here'],
+      [there, '/there'],
+    ] as const) {
+      await until(`a line of ${path}`, 30_000, async () => {
+        assert.equal((await edge.visit(app.slug, path)).status, 200);
+        visits += 1;
+        return await isTold(path);
+      });
+    }
+    await until('all are counted', 20_000, async () => {
+      const { text } = await gangway.client.ask('/metrics');
+      const requests = `gangway_app_requests_total{app="${app.id}",class="2xx"} ${String(visits)}\n`;
+      return text.includes(requests);
+    });
+  });
+
   it('builds, goes back and restarts as at home', async () => {
     const build = { buildCommand: 'echo built > made.txt && cat made.txt' };
     await gangway.client.must(

@@ -22,6 +22,8 @@ export interface FeedOptions {
   log: LogName;
   driver: Pick<Driver, 'follow' | 'acknowledge'>;
   workloadId: string;
+  /** By which its lines are known in the log. */
+  sourceId: string;
   signal: AbortSignal;
   writer: LogWriter;
   /** Stores lines and shows them to the viewers; throws what the writer throws. */
@@ -54,8 +56,8 @@ class Feed {
   }
 
   async run(): Promise<void> {
-    const { driver, log, logger, signal, workloadId, writer } = this.#options;
-    this.#storedSeq = writer.lastSeq(log, workloadId);
+    const { driver, log, logger, signal, workloadId, sourceId, writer } = this.#options;
+    this.#storedSeq = writer.lastSeq(log, sourceId);
     // An earlier feed may have stored entries that it did not acknowledge.
     this.#syncSoon();
     const aborted = (): boolean => signal.aborted;
@@ -85,12 +87,12 @@ class Feed {
   }
 
   async #store(block: readonly LogEntry[]): Promise<boolean> {
-    const { clock, log, logger, signal, workloadId } = this.#options;
+    const { clock, log, logger, signal, workloadId, sourceId: id } = this.#options;
     const seq = block.at(-1)?.seq ?? this.#storedSeq;
     for (let waitMs = retryMinMs; ; waitMs = Math.min(waitMs * 2, retryMaxMs)) {
       if (this.#broken) return false;
       try {
-        this.#options.append(block, { id: workloadId, seq });
+        this.#options.append(block, { id, seq });
         if (waitMs > retryMinMs) logger.info({ log, workloadId }, 'log_append_recovered');
         this.#storedSeq = seq;
         this.#syncSoon();

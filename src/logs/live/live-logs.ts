@@ -70,10 +70,11 @@ export class LiveLogs implements LogStreams, WatchedLogs {
     driver: Pick<Driver, 'follow' | 'acknowledge'>,
     workloadId: string,
     signal: AbortSignal,
+    sourceId = workloadId,
   ): Promise<void> {
     const feeds = this.#feeds.get(log) ?? new Map<string, RunningFeed>();
     this.#feeds.set(log, feeds);
-    const earlier = feeds.get(workloadId)?.done;
+    const earlier = feeds.get(sourceId)?.done;
     const stop = new AbortController();
     const either = AbortSignal.any([signal, stop.signal]);
     const done = (async () => {
@@ -84,6 +85,7 @@ export class LiveLogs implements LogStreams, WatchedLogs {
         log,
         driver,
         workloadId,
+        sourceId,
         signal: either,
         writer: this.#options.writer,
         append: (entries, source) => this.#append(log, entries, source),
@@ -96,11 +98,11 @@ export class LiveLogs implements LogStreams, WatchedLogs {
       });
     })();
     const running = { done, stop };
-    feeds.set(workloadId, running);
+    feeds.set(sourceId, running);
     try {
       await done;
     } finally {
-      if (feeds.get(workloadId) === running) feeds.delete(workloadId);
+      if (feeds.get(sourceId) === running) feeds.delete(sourceId);
       if (feeds.size === 0 && this.#feeds.get(log) === feeds) this.#feeds.delete(log);
     }
   }

@@ -5,7 +5,9 @@ import path from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 
 import { MetricsWriter, openMetricsReader } from '../../../src/metrics/metrics-files.ts';
+import { trafficSamples } from '../../../src/metrics/traffic-samples.ts';
 import { type MetricsSample, usageSamples } from '../../../src/metrics/usage-samples.ts';
+import { newCounts } from '../../../src/protocol/traffic.ts';
 
 const startMs = Date.UTC(2026, 0, 31, 12);
 const sampleAt = (atMs: number, cpu = 0.5): MetricsSample => ({
@@ -48,6 +50,20 @@ describe('MetricsWriter', () => {
         [0.25, 1],
       ],
     );
+  });
+
+  it('adds up what several edges tell of an app for the same time', () => {
+    const writer = new MetricsWriter(trafficSamples, dir);
+    const reader = openMetricsReader(dir);
+    const write = (atMs: number, requests: number): void =>
+      writer.write('app_one', { atMs, counts: newCounts().fill(requests, 0, 1) });
+    write(startMs, 3);
+    write(startMs + 20, 4);
+    write(startMs + 10_000, 5);
+    const told = (minutes: number): (number | undefined)[] =>
+      reader.readTraffic('app_one', startMs + 10_000, minutes).map(({ counts }) => counts[0]);
+    assert.deepEqual(told(60), [7, 5]);
+    assert.deepEqual(told(120), [12]);
   });
 
   it('takes no more than its two rings, however long it writes', () => {

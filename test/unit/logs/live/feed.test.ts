@@ -52,6 +52,21 @@ describe('feed()', () => {
     assert.equal(driver.acknowledgedSeq, 2);
   });
 
+  it('stores what two places tell under one id, whichever numbers are higher', async () => {
+    make();
+    const [one, two] = [new MemoryDriver(), new MemoryDriver()];
+    one.print('1\n', '2\n', '3\n');
+    const both = [bench.streams.feed(log, one, 'access:app_one', never)];
+    await eventually('three lines', () => stored() === '1\n2\n3\n');
+    two.print('4\n');
+    both.push(bench.streams.feed(log, two, 'access:app_one', never, 'access:app_one@srv_two'));
+    await eventually('the other', () => stored() === '1\n2\n3\n4\n');
+    one.end();
+    two.end();
+    await Promise.all(both);
+    assert.deepEqual([one.acknowledgedSeq, two.acknowledgedSeq], [3, 1]);
+  });
+
   it('follows a workload once, however often it is asked', async () => {
     make();
     const driver = new MemoryDriver();
