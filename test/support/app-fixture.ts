@@ -249,7 +249,8 @@ export async function appFixture(fixture: FixtureOptions = {}): Promise<AppFixtu
       return other === undefined ? deps : { ...deps, place: other, driver: other.driver };
     };
     runtime.register(appDefinition(depsAt));
-    runtime.register(edgeDefinition({ ...deps, placeOf: () => place, hostOf: options.hostOf }));
+    const placeOf = (serverId: string): Place => fixture.placeAt?.(serverId) ?? place;
+    runtime.register(edgeDefinition({ ...deps, placeOf, hostOf: options.hostOf }));
     runtime.start();
     const watch = new WorkloadWatch({ place, actors: runtime, reader: store, logger });
     life = { runtime, watch };

@@ -173,7 +173,10 @@ export class AppCore extends WorkloadCore<AppRecord, AppProtocol, AppDeps> {
     return work.kind === 'start' ? this.isWanted : this.#open.has(deploymentId);
   }
 
-  /** Tells the edge where this app's traffic goes, once the change is durable; also that of a server that it left. */
+  /**
+   * Tells the edge where this app's traffic goes, once the change is durable; also that of a server that it left. With it
+   * go the certificates of its domains.
+   */
   route(left: string | null = null): Promise<boolean> {
     const app = this.record;
     if (app === null) return Promise.resolve(true);
@@ -181,19 +184,22 @@ export class AppCore extends WorkloadCore<AppRecord, AppProtocol, AppDeps> {
       this.context.afterCommit(() => {
         // The edge of this machine leads to apps of other servers, too.
         const edges = [...new Set([localServerId, app.serverId, left ?? app.serverId])];
-        void Promise.all(edges.map((serverId) => this.#routeAt(serverId, app))).then((told) =>
-          resolve(told.every((one) => one)),
+        void Promise.all(edges.map((serverId) => this.#routeAt(serverId, app, left !== null))).then(
+          (told) => resolve(told.every((one) => one)),
         );
       }),
     );
     return this.#routed;
   }
 
-  async #routeAt(serverId: string, app: AppRecord): Promise<boolean> {
+  async #routeAt(serverId: string, app: AppRecord, isMoved: boolean): Promise<boolean> {
     const { actors } = this.context;
+    const edge = edgeActor.at(serverId);
     const routes = routesAt(serverId, app, this.deps.options.hostOf);
     try {
-      return await actors.ask(edgeActor.at(serverId), { type: 'route', appId: app.id, routes });
+      // As soon as there is a route, its visitors may come by HTTPS.
+      if (isMoved) actors.tell(edge, { type: 'certificates' });
+      return await actors.ask(edge, { type: 'route', appId: app.id, routes });
     } catch (error) {
       this.deps.logger.warn({ app: app.id, err: error }, 'app_not_routed');
       return false;

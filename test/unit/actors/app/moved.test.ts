@@ -1,13 +1,24 @@
 import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 
+import { localPlace } from '../../../../src/places/local-place.ts';
 import type { Place } from '../../../../src/places/place.ts';
 import { unreachedPlace } from '../../../../src/places/unreached-place.ts';
-import type { MoveRecord } from '../../../../src/store/records/records.ts';
+import type {
+  CertificateRecord,
+  DomainRecord,
+  MoveRecord,
+  ServerRecord,
+} from '../../../../src/store/records/records.ts';
 import { put } from '../../../../src/store/records/table.ts';
 import { tables } from '../../../../src/store/records/tables.ts';
 import { appFixture } from '../../../support/app-fixture.ts';
 import { eventually } from '../../../support/eventually.ts';
+import { testMachine } from '../../../support/machine.ts';
+import { ScriptedDriver } from '../../../support/scripted-driver.ts';
 
 describe('an app that was moved here', () => {
   it('is changed while its files are removed from the server that it left', async () => {
@@ -42,5 +53,45 @@ describe('an app that was moved here', () => {
     removal.resolve(undefined);
     await eventually('it is known', () => f.app(id).move?.hasLeftover === false);
     assert.equal(asked, 1);
+  });
+});
+
+describe('an app that is moved', () => {
+  it('takes the certificates of its domains along', async () => {
+    const there = new ScriptedDriver();
+    const folder = await mkdtemp(join(tmpdir(), 'gangway-there-'));
+    const place: Place = {
+      ...localPlace(there, testMachine(folder)),
+      serverId: 'srv_there',
+    };
+    const f = await appFixture({ placeAt: (id) => (id === 'srv_there' ? place : undefined) });
+    after(async () => {
+      await f.close();
+      await rm(folder, { recursive: true, force: true });
+    });
+    const { id } = await f.create();
+    const domain = { id: 'dom', appId: id, host: 'shop.example', teamId: 'team_1' };
+    const certificate: CertificateRecord = {
+      ...{ id: 'crt', names: [domain.host], chain: 'chain', key: Buffer.from('key') },
+      ...{ issuer: 'us', notBeforeMs: 0, notAfterMs: 1, managed: false },
+    };
+    f.store.write([
+      put(tables.servers, { id: 'srv_there', agent: {} } as ServerRecord),
+      put(tables.domains, { ...domain, certificateId: 'crt', verifiedAtMs: 1 } as DomainRecord),
+      put(tables.certificates, certificate),
+    ]);
+    const served = (): string[] => there.certificates.flatMap(({ names }) => names);
+    const move = async (serverId: string): Promise<void> => {
+      await f.ask(id, { type: 'move', serverId });
+      await eventually('it is moved', () => {
+        const { phase, hasLeftover } = f.app(id).move ?? {};
+        return phase === 'done' && hasLeftover === false;
+      });
+      assert.equal(f.app(id).serverId, serverId);
+    };
+    await move('srv_there');
+    await eventually('they are there', () => served().includes(domain.host));
+    await move('srv_local');
+    await eventually('they are there no more', () => served().length === 0);
   });
 });
