@@ -81,6 +81,7 @@ export class Edge implements VisitorHost {
       answered: (status) => this.answered(status),
       isTrusted: (address) => this.#clients.isTrusted(address),
       secureOrigin: (host) => this.#secureOrigin(host),
+      plainOrigin: (host) => this.#plainOrigin(host),
     });
     this.#http2 = new Http2Sessions(this, options);
     // Before a connection is let in it costs nothing: those that are refused or wait may be thousands.
@@ -205,6 +206,13 @@ export class Edge implements VisitorHost {
     const port = this.#tls?.port;
     if (port === undefined || this.#tls?.certificates.covers(host) !== true) return undefined;
     return `https://${host}${port === 443 ? '' : `:${String(port)}`}`;
+  }
+
+  /** Where it is on HTTP. */
+  #plainOrigin(host: string): string {
+    const address = this.#front.address();
+    const port = typeof address === 'object' ? (address?.port ?? 80) : 80;
+    return `http://${host}${port === 80 ? '' : `:${String(port)}`}`;
   }
 }
 

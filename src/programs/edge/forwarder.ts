@@ -34,6 +34,8 @@ export interface ForwarderOptions {
   answered: (status: number) => void;
   /** Where a host is that has a certificate; undefined: on HTTP alone. */
   secureOrigin: (host: string) => string | undefined;
+  /** Where a host is on HTTP. */
+  plainOrigin: (host: string) => string;
 }
 
 export class Forwarder implements ExchangeHost {
@@ -135,8 +137,18 @@ export class Forwarder implements ExchangeHost {
     }
     const { redirectTo } = route;
     if (redirectTo === undefined) return undefined;
-    const other = this.#options.secureOrigin(redirectTo) ?? plainOrigin(redirectTo, visit);
-    return redirectNotice(other + pathOf(visit));
+    return redirectNotice(this.#otherOrigin(redirectTo, visit) + pathOf(visit));
+  }
+
+  /** Without a certificate here it is where the visit came, unless that was the edge's own HTTPS. */
+  #otherOrigin(host: string, visit: Visit): string {
+    const { secureOrigin, plainOrigin } = this.#options;
+    const secure = secureOrigin(host);
+    if (secure !== undefined) return secure;
+    const { head, origin } = visit;
+    if (origin.servername !== undefined) return plainOrigin(host);
+    const port = /:\d+$/.exec(head.host)?.[0] ?? '';
+    return `${this.cameByHttps(visit) ? 'https' : 'http'}://${host}${port}`;
   }
 }
 
@@ -151,12 +163,6 @@ function plainPanelNotice(
 
 function pathOf({ head: { target } }: Visit): string {
   return target === '*' ? '/' : target;
-}
-
-/** Over HTTP, at the port that the visit was at where that was over HTTP, too. */
-function plainOrigin(host: string, { head, origin }: Visit): string {
-  const port = origin.servername === undefined ? /:\d+$/.exec(head.host)?.[0] : undefined;
-  return `http://${host}${port ?? ''}`;
 }
 
 /** Lower-case name without port; undefined: it can be none. */

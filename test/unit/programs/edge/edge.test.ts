@@ -71,6 +71,11 @@ describe('Edge', () => {
       (await ask('shop.example', '*', 'OPTIONS')).headers.location,
       'http://www.shop.example/',
     );
+    const byProxy = { host: 'shop.example', 'x-forwarded-proto': 'https' };
+    const atProxy = async () => (await place.ask({ headers: byProxy })).headers.location;
+    assert.equal(await atProxy(), 'http://www.shop.example/');
+    place.edge.trust(['127.0.0.1']);
+    assert.equal(await atProxy(), 'https://www.shop.example/');
   });
 
   it('answers 503 with Retry-After for an app without targets', async () => {

@@ -117,6 +117,16 @@ describe('TlsFront', { skip: needs('openssl') }, () => {
     assert.equal((await place.ask()).body, 'http');
   });
 
+  it('sends visitors to another host that has no certificate to the port for HTTP', async () => {
+    const redirect = { host: 'a.localhost', targets: [], redirectTo: 'b.localhost' };
+    place.edge.setRoutes([redirect]);
+    place.edge.setCertificates([authority.issue(['a.localhost'])]);
+    const location = async () => (await get('a.localhost')).headers.location;
+    assert.equal(await location(), `http://b.localhost:${String(place.port)}/`);
+    place.edge.setCertificates([authority.issue(['a.localhost', 'b.localhost'])]);
+    assert.equal(await location(), `https://b.localhost:${String(place.tlsPort)}/`);
+  });
+
   it('carries WebSockets', async () => {
     const made = await app();
     new WebSocketServer({ server: made.server }).on('connection', (socket, req) => {
