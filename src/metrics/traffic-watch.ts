@@ -4,7 +4,7 @@
  * 1. Every ten seconds, at multiples of them, the runner is asked. A sample is what came since it was asked before;
  *    there is none where nothing came.
  * 2. A runner that does not answer costs samples and nothing else: what it told last is what is told here.
- * 3. What it knows of apps that are gone for good is forgotten there, too.
+ * 3. What it knows of apps that are gone for good is forgotten there, too. Nobody waits for that, however many it names.
  */
 import type { Driver } from '../drivers/driver.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -24,12 +24,16 @@ export interface TrafficWatchOptions {
   logger: Logger;
 }
 
+/** How many apps are forgotten after one question. */
+const forgetMax = 20;
+
 export class TrafficWatch {
   readonly #options: TrafficWatchOptions;
   #known: ReadonlyMap<string, AppTraffic> = new Map();
   /** As it was at the last sample; null before the first. */
   #sampled: ReadonlyMap<string, AppTraffic> | null = null;
   #asking: Promise<void> | undefined;
+  #isForgetting = false;
   #cancel: () => void = () => undefined;
   #isFailing = false;
   #isClosed = false;
@@ -65,16 +69,29 @@ export class TrafficWatch {
     const { driver, isApp, logger } = this.#options;
     try {
       const told = new Map(await driver.traffic?.());
-      for (const app of [...told.keys()].filter((id) => id !== ownTraffic && !isApp(id))) {
-        told.delete(app);
-        await driver.forgetTraffic?.(app);
-      }
+      const gone = [...told.keys()].filter((id) => id !== ownTraffic && !isApp(id));
+      for (const app of gone) told.delete(app);
       this.#known = told;
       this.#isFailing = false;
+      void this.#forget(gone.slice(0, forgetMax));
     } catch (error) {
       // Logged once, not every ten seconds.
       if (!this.#isFailing && !this.#isClosed) logger.warn({ err: error }, 'traffic_not_told');
       this.#isFailing = true;
+    }
+  }
+
+  /** What is left, and what failed, comes with the next question again. */
+  async #forget(apps: readonly string[]): Promise<void> {
+    if (this.#isForgetting) return;
+    this.#isForgetting = true;
+    const { driver, logger } = this.#options;
+    try {
+      for (const app of apps) await driver.forgetTraffic?.(app);
+    } catch (error) {
+      if (!this.#isClosed) logger.debug({ err: error }, 'traffic_not_forgotten');
+    } finally {
+      this.#isForgetting = false;
     }
   }
 

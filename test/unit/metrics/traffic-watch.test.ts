@@ -27,6 +27,8 @@ describe('TrafficWatch', () => {
   let told: Map<string, AppTraffic> | Error;
   let asked: number;
   let forgotten: string[];
+  /** Holds up forgetting. */
+  let held: Promise<void> | undefined;
   let written: [app: string, sample: TrafficSample][];
   let watch: TrafficWatch;
   beforeEach(() => {
@@ -34,6 +36,7 @@ describe('TrafficWatch', () => {
     told = new Map();
     asked = 0;
     forgotten = [];
+    held = undefined;
     written = [];
     watch = new TrafficWatch({
       driver: {
@@ -43,11 +46,11 @@ describe('TrafficWatch', () => {
         },
         forgetTraffic: (app) => {
           forgotten.push(app);
-          return Promise.resolve();
+          return held ?? Promise.resolve();
         },
       },
       writer: { write: (app, sample) => written.push([app, sample]), rest: () => undefined },
-      isApp: (id) => id !== 'app_purged',
+      isApp: (id) => !id.startsWith('app_purged'),
       clock,
       logger: noLog,
     });
@@ -105,6 +108,22 @@ describe('TrafficWatch', () => {
     ]);
     assert.deepEqual([...(await watch.now()).keys()], ['app_a']);
     assert.deepEqual(forgotten, ['app_purged']);
+  });
+
+  it('waits for nothing to be forgotten, and has so many forgotten at a time', async () => {
+    const free = Promise.withResolvers<undefined>();
+    held = free.promise;
+    told = new Map([['app_a', trafficOf(1)]]);
+    for (let at = 0; at < 1_000; at++) told.set(`app_purged_${String(at)}`, trafficOf(1));
+    assert.deepEqual([...(await watch.now()).keys()], ['app_a']);
+    await watch.now();
+    assert.equal(forgotten.length, 1);
+    free.resolve(undefined);
+    await settle();
+    assert.equal(forgotten.length, 20);
+    await watch.now();
+    await settle();
+    assert.equal(forgotten.length, 40);
   });
 });
 
