@@ -25,6 +25,7 @@ import type { WorkloadCore, WorkloadRecord } from '../workload/core.ts';
 import type { WorkloadDeps } from '../workload/deps.ts';
 import { freeUid } from '../workload/free-uid.ts';
 import { sentenceOf } from '../workload/work-failed.ts';
+import { leftoverOf } from './leftover.ts';
 import type { MoveProtocol } from './protocol.ts';
 
 /** Of an app or a database. */
@@ -281,13 +282,13 @@ export class Moves<
 
   async #removeLeftover(move: MoveRecord, signal: AbortSignal): Promise<void> {
     const { deps, record } = this.#core;
-    const { fromServerId, fromUid, toServerId, toUid, phase } = move;
-    const [serverId, uid] = phase === 'done' ? [fromServerId, fromUid] : [toServerId, toUid];
-    if (record === null || serverId === record.serverId) return;
+    if (record === null) return;
+    const left = leftoverOf({ serverId: record.serverId, move });
+    if (left === null) return;
     if (record.serverId !== localServerId && !deps.reader.get(tables.servers, record.serverId)) {
       throw new ServiceError('CONFLICT', 'Its server was removed: what is left may be all of it.');
     }
-    await (await this.#filesAt(serverId, uid)).remove(signal);
+    await (await this.#filesAt(left.serverId, left.uid)).remove(signal);
   }
 
   async #filesAt(serverId: string, uid: number): Promise<MovedFiles> {

@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 
+import { ServiceError } from '../../../../src/lib/errors.ts';
 import { localPlace } from '../../../../src/places/local-place.ts';
-import type { Place } from '../../../../src/places/place.ts';
+import type { Machine, Place } from '../../../../src/places/place.ts';
 import { unreachedPlace } from '../../../../src/places/unreached-place.ts';
 import type {
   CertificateRecord,
@@ -53,6 +54,44 @@ describe('an app that was moved here', () => {
     removal.resolve(undefined);
     await eventually('it is known', () => f.app(id).move?.hasLeftover === false);
     assert.equal(asked, 1);
+  });
+
+  it('is purged only with what it left on a server that was away', async () => {
+    const left = unreachedPlace('srv_left');
+    let isAway = true;
+    const removed: (number | null)[] = [];
+    const returning: Place = {
+      ...left,
+      machine: async () => {
+        if (isAway) throw new ServiceError('AGENT_UNREACHABLE', 'It is away.');
+        const machine = await left.machine();
+        const remove = (uid: number | null): Promise<void> => {
+          removed.push(uid);
+          return Promise.resolve();
+        };
+        const app: Machine['app'] = (owner) => ({
+          ...machine.app(owner),
+          remove: () => remove(owner.uid),
+        });
+        return { ...machine, app };
+      },
+    };
+    const f = await appFixture({ placeAt: (id) => (id === 'srv_left' ? returning : undefined) });
+    after(() => f.close());
+    const { id } = await f.uploaded();
+    const move: MoveRecord = {
+      ...{ fromServerId: 'srv_left', toServerId: 'srv_local', fromUid: 7, toUid: 0 },
+      ...{ phase: 'done', bytes: 0, error: null, hasLeftover: true, startedAtMs: 1, endedAtMs: 2 },
+    };
+    f.store.write([put(tables.apps, { ...f.app(id), move })]);
+    await f.crash();
+    await f.ask(id, { type: 'delete' });
+    await assert.rejects(f.ask(id, { type: 'purge' }), { code: 'AGENT_UNREACHABLE' });
+    assert.equal(f.app(id).move?.hasLeftover, true);
+    isAway = false;
+    await f.ask(id, { type: 'purge' });
+    assert.deepEqual(removed, [7]);
+    assert.equal(f.store.get(tables.apps, id), undefined);
   });
 });
 
