@@ -4,6 +4,10 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { once } from 'node:events';
 
+const endMs = 30_000;
+/** A connection that was kept may be closed by the time it is used again, where scenarios keep this process busy. */
+export const onceOnly = { connection: 'close' } as const;
+
 export interface Server {
   url: string;
   port: number;
@@ -26,7 +30,7 @@ export async function graphql<T>(
 ): Promise<T> {
   const response = await fetch(`${url}/api/graphql`, {
     method: 'POST',
-    headers: { 'content-type': 'application/json', cookie },
+    headers: { ...onceOnly, 'content-type': 'application/json', cookie },
     body: JSON.stringify({ query, variables }),
   });
   const body = (await response.json()) as { data?: T; errors?: { message: string }[] };
@@ -40,7 +44,7 @@ export async function graphql<T>(
 export async function setUp(url: string): Promise<string> {
   const response = await fetch(`${url}/api/graphql`, {
     method: 'POST',
-    headers: { 'content-type': 'application/json' },
+    headers: { ...onceOnly, 'content-type': 'application/json' },
     body: JSON.stringify({
       query: `mutation { completeSetup(email: "bench@example.com", password: "bench bench bench",
         name: "Bench", teamName: "Bench") { viewer { id } } }`,
@@ -53,7 +57,7 @@ export async function setUp(url: string): Promise<string> {
 
 export async function answers(url: string): Promise<boolean> {
   try {
-    return (await fetch(url)).ok;
+    return (await fetch(url, { headers: onceOnly })).ok;
   } catch {
     // Nothing listens yet.
     return false;
@@ -70,11 +74,15 @@ export async function freePort(): Promise<number> {
 
 /** The runner outlives Gangway on purpose; a benchmark ends it, found by its data directory. */
 export async function endRunner(dataDir: string): Promise<void> {
-  for (const pid of pidsOf(dataDir)) signal(pid, 'SIGTERM');
-  for (let tries = 0; tries < 100 && pidsOf(dataDir).length > 0; tries++) {
-    await new Promise((resolve) => setTimeout(resolve, 50));
+  for (const name of ['SIGTERM', 'SIGKILL'] as const) {
+    let left = pidsOf(dataDir);
+    for (const pid of left) signal(pid, name);
+    const lateMs = performance.now() + endMs;
+    while (left.length > 0 && performance.now() < lateMs) {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      left = pidsOf(dataDir);
+    }
   }
-  for (const pid of pidsOf(dataDir)) signal(pid, 'SIGKILL');
 }
 
 /** Those whose command line names the directory, which is ours alone. */

@@ -55,7 +55,7 @@ const mallocEnv = {
   MALLOC_MMAP_THRESHOLD_: '262144',
   MALLOC_TRIM_THRESHOLD_: '262144',
 };
-const startMs = 20_000;
+const startMs = 120_000;
 const loadMs = 300_000;
 
 export class Bench {
@@ -227,7 +227,7 @@ export class Bench {
     await this.#processes.close();
     for (const dir of this.#dirs) {
       await endRunner(dir);
-      rmSync(dir, { recursive: true, force: true });
+      rmSync(dir, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
     }
   }
 

@@ -7,6 +7,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Bench, Server } from './harness.ts';
 
+/** They come over a network. */
+const triesMax = 3;
 const npm = fileURLToPath(new URL('../node_modules/npm/bin/npm-cli.js', import.meta.url));
 
 /** The packages that the lock file of a folder names. */
@@ -42,12 +44,16 @@ export class Packages {
     const where = ['--prefix', this.#folder];
     const quiet = ['--no-audit', '--no-fund', '--loglevel=error'];
     const args = [npm, 'ci', ...where, '--ignore-scripts', ...quiet];
-    try {
-      await bench.run(process.execPath, args);
-    } catch (cause) {
-      throw new Error('The peers cannot be installed: without them there is no comparison.', {
-        cause,
-      });
+    for (let tries = 1; ; tries++) {
+      try {
+        await bench.run(process.execPath, args);
+        return;
+      } catch (cause) {
+        if (tries < triesMax) continue;
+        throw new Error('The peers cannot be installed: without them there is no comparison.', {
+          cause,
+        });
+      }
     }
   }
 }

@@ -22,7 +22,7 @@ export interface Program {
 
 export type Child = ChildProcess & { stdout: Readable; stderr: Readable; pid: number };
 
-const listensMs = 60_000;
+const listensMs = 120_000;
 const endsMs = 15_000;
 /** Of what a process complained of, its end tells why it ended. */
 const complaintMax = 4_000;
@@ -214,6 +214,9 @@ function isAlive(pid: number): boolean {
   }
 }
 
+/** What the kernel counts CPU in, in microseconds: what took less may be told as nothing. */
+export const cpuTickUs = 10_000;
+
 export interface Usage {
   /** User and system time so far, in microseconds. */
   cpuUs: number;
@@ -249,9 +252,9 @@ export async function rssWhile(pid: number, work: Promise<unknown>): Promise<num
   return readings;
 }
 
-/** As the kernel tells it of a whole process, threads that have ended too: in ticks of 10 ms. */
+/** As the kernel tells it of a whole process, threads that have ended too: in ticks. */
 function cpuUsOf(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return (Number(fields[11]) + Number(fields[12])) * 10_000;
+  return (Number(fields[11]) + Number(fields[12])) * cpuTickUs;
 }

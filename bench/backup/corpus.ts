@@ -1,7 +1,6 @@
 /** Owns what is backed up in a bench: dumps of databases, source code, and what is compressed already. */
-import { spawnSync } from 'node:child_process';
 import { randomFillSync } from 'node:crypto';
-import { closeSync, openSync, writeSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Bench, home } from '../harness.ts';
 
@@ -19,9 +18,9 @@ const words = 'order invoice shipped pending street avenue london paris note lef
 );
 
 /** Two parts of rows, two of code and one of random bytes, in turn. */
-export function corpusOf(bench: Bench, bytes: number): Corpus {
+export async function corpusOf(bench: Bench, bytes: number): Promise<Corpus> {
   const file = join(bench.tempDir(), 'corpus');
-  const code = tarOfCode();
+  const code = await tarOfCode(bench);
   const random = randomFillSync(Buffer.alloc(pieceBytes));
   const descriptor = openSync(file, 'w');
   let written = 0;
@@ -57,9 +56,8 @@ function rows(seed: number): Buffer {
   return Buffer.from(lines.join(''));
 }
 
-function tarOfCode(): Buffer {
-  const args = ['-cf', '-', '-C', join(home, 'node_modules'), ...folders];
-  const { stdout, status, stderr } = spawnSync('tar', args, { maxBuffer: 2 ** 30 });
-  if (status !== 0) throw new Error(`cannot make the corpus: tar: ${stderr.toString()}`);
-  return stdout;
+async function tarOfCode(bench: Bench): Promise<Buffer> {
+  const tar = join(bench.tempDir(), 'code.tar');
+  await bench.run('tar', ['-cf', tar, '-C', join(home, 'node_modules'), ...folders]);
+  return readFileSync(tar);
 }

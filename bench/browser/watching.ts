@@ -6,7 +6,7 @@ export const watching = `window.watching = (() => {
   new PerformanceObserver((list) => tasks.push(...list.getEntries().map(({ duration }) => duration)))
     .observe({ type: 'longtask', buffered: true });
   const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
-  const idle = () => new Promise((resolve) => requestIdleCallback(resolve));
+  const idle = () => new Promise((resolve) => requestIdleCallback(resolve, { timeout: 5_000 }));
   const there = (selector) => new Promise((resolve) => {
     const look = () => {
       if (document.querySelector(selector) === null) return;

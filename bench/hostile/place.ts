@@ -139,18 +139,21 @@ export class Place {
   async #pester(kind: Nuisance['kind'], host: string, seconds: number): Promise<void> {
     const port = kind === 'sign-ins' ? this.panel.port : this.edge.port;
     const address = kind === 'sign-ins' ? '127.0.0.1' : ownAddress();
-    const nuisance: Nuisance = { kind, address, port, host: host || this.quietHost, seconds };
+    const nuisance: Nuisance = {
+      ...{ kind, address, port, host: host || this.quietHost, seconds },
+      beside: !this.#bench.quick,
+    };
     const { made } = await this.#bench.load<NuisanceResult>('bench/load/nuisance.ts', nuisance);
     if (made === 0) throw new Error(`no client came through with its ${kind}`);
   }
 
   async #upload(apps: readonly HostileApp[], forSeconds: number): Promise<void> {
     const { url, cookie } = this.#gangway;
-    this.#archive ??= randomTar(this.#bench, 16 * 2 ** 20);
+    this.#archive ??= await randomTar(this.#bench, 16 * 2 ** 20);
     const { file } = this.#archive;
     const headers = { cookie, 'x-upload-filename': 'app.tar.gz' };
     const uploads: Uploads = {
-      beside: true,
+      beside: !this.#bench.quick,
       forSeconds,
       uploads: apps.map(({ id }) => {
         return { url: `${url}/api/apps/${id}/upload`, method: 'POST', headers, file };

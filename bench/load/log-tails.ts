@@ -20,6 +20,7 @@ export interface LogTails {
   /** Tails that read nothing from their first event on, till everything was measured. */
   stalled?: { path: string; count: number };
   warmUpSeconds: number;
+  /** So long at least, and on until each got a line. */
   seconds: number;
   /** At the end all lose their connection, are away for so long, and come back at once. */
   awaySeconds?: number;
@@ -146,11 +147,9 @@ const before = tails.map((tail) => tail.lastNumber);
 counting = true;
 const startMs = performance.now();
 await sleep(load.seconds);
+await untilAll(tails, (tail, i) => tail.lastNumber !== before[i], 'a tail got no line');
 counting = false;
 const seconds = (performance.now() - startMs) / 1000;
-for (const [i, tail] of tails.entries()) {
-  if (tail.lastNumber === before[i]) throw new Error('a tail got no line');
-}
 const recoveredMs = stalled.length === 0 ? null : await recover();
 const resumed = load.awaySeconds === undefined ? null : await comeBack(load.awaySeconds);
 for (const tail of [...tails, ...stalled]) tail.close();
@@ -188,9 +187,17 @@ async function comeBack(awaySeconds: number): Promise<{ tookMs: number; missed: 
 
 /** Until each has a line that was due at or after this time, and so every one before it. */
 async function untilAllHave(list: readonly Tail[], dueMs: number): Promise<void> {
+  await untilAll(list, (tail) => tail.newestDueMs >= dueMs, 'not all tails caught up');
+}
+
+async function untilAll(
+  list: readonly Tail[],
+  isDone: (tail: Tail, i: number) => boolean,
+  complaint: string,
+): Promise<void> {
   const untilMs = Date.now() + catchUpMaxMs;
-  while (!list.every((tail) => tail.newestDueMs >= dueMs)) {
-    if (Date.now() > untilMs) throw new Error('not all tails caught up');
+  while (!list.every(isDone)) {
+    if (Date.now() > untilMs) throw new Error(complaint);
     await sleep(0.002);
   }
 }

@@ -19,6 +19,6 @@ export async function readTails(
   const headers = 'cookie' in server ? { Cookie: server.cookie } : {};
   const file = join(bench.tempDir(), 'tails.json');
   writeFileSync(file, JSON.stringify({ port: server.port, headers, ...load } satisfies LogTails));
-  const timeoutMs = (load.seconds + load.warmUpSeconds) * 1000 + 120_000;
+  const timeoutMs = (load.seconds + load.warmUpSeconds) * 1000 + 240_000;
   return await bench.load<LogTailsResult>('bench/load/log-tails.ts', { file }, { timeoutMs });
 }

@@ -27,7 +27,7 @@ export const scenario: Scenario = {
   title:
     'backups: gzip in parallel against gzip and pigz, encryption against age, what others wait beside them',
   async run(bench) {
-    const corpus = corpusOf(bench, bench.pick(240, 8) * 2 ** 20);
+    const corpus = await corpusOf(bench, bench.pick(240, 8) * 2 ** 20);
     return [
       ...(await gzipRows(bench, corpus)),
       ...(await ageRows(bench, corpus)),

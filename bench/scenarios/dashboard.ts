@@ -2,6 +2,7 @@
 import type { Browser } from 'playwright-core';
 import { renderersBytes, startChromium, Window } from '../browser/window.ts';
 import { createUploadApp, deployFiles } from '../deploy.ts';
+import { onceOnly } from '../gangway.ts';
 import type { Bench, Gangway, Scenario } from '../harness.ts';
 import { row } from '../model.ts';
 import type { Row } from '../model.ts';
@@ -10,6 +11,8 @@ import { seed } from '../seed.ts';
 const slowness = 4;
 const linesPerSecond = 5_000;
 const apps = 10;
+/** In a smoke others want the cores as well: what is shown may be late by so much. */
+const lateMaxMs = 60_000;
 
 /** As a busy app writes, in even portions. */
 const talker = `
@@ -137,11 +140,16 @@ async function fullLog(bench: Bench, browser: Browser, gangway: Gangway): Promis
       await page.waitForTimeout(1_000);
       heaps.push(await window.heapBytes());
     }
-    const came = (await linesShown(window)) - before;
-    if (came < seconds * linesPerSecond * 0.8) {
-      throw new Error(
-        `the page showed ${came} lines in ${seconds} s, of ${linesPerSecond} a second`,
-      );
+    const lateMs = performance.now() + bench.pick(0, lateMaxMs);
+    for (;;) {
+      const came = (await linesShown(window)) - before;
+      if (came >= seconds * linesPerSecond * 0.8) break;
+      if (performance.now() >= lateMs) {
+        throw new Error(
+          `the page showed ${came} lines in ${seconds} s, of ${linesPerSecond} a second`,
+        );
+      }
+      await page.waitForTimeout(100);
     }
     // The browser tells none below 50 ms.
     longest.push(Math.max(50, await page.evaluate<number>('watching.longestTask()')));
@@ -179,6 +187,6 @@ async function linesShown({ page }: Window): Promise<number> {
 
 /** The first who comes has the dashboard built. */
 async function built(url: string, cookie: string): Promise<void> {
-  const { ok, status } = await fetch(url, { headers: { cookie } });
+  const { ok, status } = await fetch(url, { headers: { ...onceOnly, cookie } });
   if (!ok) throw new Error(`the dashboard answered ${String(status)}`);
 }

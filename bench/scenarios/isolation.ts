@@ -4,7 +4,6 @@
  */
 import { randomFillSync } from 'node:crypto';
 import { statSync, writeFileSync } from 'node:fs';
-import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { createUploadApp } from '../deploy.ts';
 import type { Bench, Gangway, Scenario } from '../harness.ts';
@@ -72,11 +71,12 @@ async function prepare(bench: Bench): Promise<Place> {
   });
   const logAppId = await deployPrinter(bench, ours);
   const uploadAppId = await createUploadApp(ours, 'upload');
-  return { ours, seeded, logAppId, uploadAppId, archive: archiveOf(bench, bench.pick(64, 8)) };
+  const archive = await archiveOf(bench, bench.pick(64, 8));
+  return { ours, seeded, logAppId, uploadAppId, archive };
 }
 
 /** A .tar.gz of half text, half random bytes: there is something to inflate, and something to write. */
-function archiveOf(bench: Bench, mib: number): string {
+async function archiveOf(bench: Bench, mib: number): Promise<string> {
   const dir = bench.tempDir();
   const text = Buffer.from('What is said again and again is soon said in short.\n'.repeat(20_000));
   for (let i = 0; i < mib; i++) {
@@ -84,8 +84,7 @@ function archiveOf(bench: Bench, mib: number): string {
     writeFileSync(join(dir, `${i}.txt`), text);
   }
   const archive = join(bench.tempDir(), 'app.tar.gz');
-  if (spawnSync('tar', ['-czf', archive, '-C', dir, '.']).status !== 0)
-    throw new Error('no archive');
+  await bench.run('tar', ['-czf', archive, '-C', dir, '.']);
   return archive;
 }
 
@@ -136,7 +135,8 @@ async function queries(bench: Bench, { ours, seeded }: Place, seconds: number): 
   const { calls, answers } = await sendEach(bench, ours, requests, queriesAtOnce, {
     seconds,
     alike: true,
-    beside: true,
+    // In a smoke others leave nothing for long.
+    beside: !bench.quick,
   });
   if (calls === most) throw new Error('there were not enough heavy queries to fill the pool');
   for (const answer of answers) {
@@ -156,7 +156,7 @@ async function upload(bench: Bench, place: Place, seconds: number): Promise<numb
     headers: { cookie: ours.cookie, 'x-upload-filename': 'app.tar.gz' },
     file: archive,
   };
-  const load: Uploads = { uploads: [one], beside: true, forSeconds: seconds };
+  const load: Uploads = { uploads: [one], beside: !bench.quick, forSeconds: seconds };
   const { answers } = await bench.load<UploadResult>('bench/load/upload.ts', load);
   for (const { status, body } of answers) {
     if (status !== 200) throw new Error(`an upload was answered ${status} ${body}`);

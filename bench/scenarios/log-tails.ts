@@ -45,9 +45,9 @@ async function delivery(bench: Bench, ours: Gangway, appId: string, tails: numbe
   const rounds: Record<'ours' | 'bare', LogTailsResult[]> = { ours: [], bare: [] };
   const load = { ...once, seconds: bench.pick(3, 1) };
   await bench.eachRound(3, async () => {
-    rounds.ours.push(checked(await readTails(bench, ours, { ...load, awaySeconds: 1 })));
+    rounds.ours.push(checked(bench, await readTails(bench, ours, { ...load, awaySeconds: 1 })));
     if (bench.oursOnly) return;
-    rounds.bare.push(checked(await readTails(bench, bare, load)));
+    rounds.bare.push(checked(bench, await readTails(bench, bare, load)));
   });
   const group = `${tails.toLocaleString('en')} tails, ${perSecond} lines a second`;
   const storms = rounds.ours.map(({ caughtUpMs }) => caughtUpMs ?? Number.NaN);
@@ -80,10 +80,13 @@ function paceOf({ seconds, tails, frames }: LogTailsResult): number {
   return Math.round((seconds * 1000 * tails) / frames);
 }
 
-/** About what was due was delivered, however late; what is lost or repeated is found line by line. */
-function checked(result: LogTailsResult): LogTailsResult {
+/**
+ * About what was due was delivered, however late; what is lost or repeated is found line by line. In a smoke the
+ * cores are others', too.
+ */
+function checked(bench: Bench, result: LogTailsResult): LogTailsResult {
   const due = result.tails * result.seconds * perSecond;
-  if (Math.abs(result.lines / due - 1) > 0.6) {
+  if (!bench.quick && Math.abs(result.lines / due - 1) > 0.6) {
     throw new Error(`${result.lines} lines were delivered, not about ${Math.round(due)}`);
   }
   return result;
@@ -110,8 +113,8 @@ async function slowReaders(
   // As much of the past as there is: it fills what the socket takes, and then nothing is read.
   const stalled = { path: logPath(appId, 5_000), count };
   await bench.eachRound(3, async () => {
-    rounds.alone.push(checked(await readTails(bench, ours, load)));
-    rounds.ours.push(checked(await readTails(bench, ours, { ...load, stalled })));
+    rounds.alone.push(checked(bench, await readTails(bench, ours, load)));
+    rounds.ours.push(checked(bench, await readTails(bench, ours, { ...load, stalled })));
   });
   const p99 = (list: readonly LogTailsResult[]) => list.map(({ latency }) => latency.p99);
   const group = `${tails} tails beside ${count} that read nothing`;

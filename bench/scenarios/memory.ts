@@ -15,7 +15,7 @@ import { row } from '../model.ts';
 import type { Row } from '../model.ts';
 import { usageOf } from '../processes.ts';
 import { seed } from '../seed.ts';
-import { sourceTar } from '../upload/archives.ts';
+import { sourceTars } from '../upload/archives.ts';
 import type { Archive } from '../upload/archives.ts';
 import { gangwayTarget, speed } from '../upload/targets.ts';
 import type { Target } from '../upload/targets.ts';
@@ -86,13 +86,14 @@ async function start(bench: Bench): Promise<Instance> {
   await gangway.graphql(`mutation { setMcpSettings(enabled: true) { enabled } }`);
   const appId = await createUploadApp(gangway, 'flood');
   await deployFiles(bench, gangway, appId, printer(bench.pick(600_000, 60_000)));
+  const sourceTar = await sourceTars(bench);
   return {
     gangway,
     appId,
     token: tokens[0] ?? '',
     mcpToken: await newToken(gangway, 'memory'),
     uploads: await gangwayTarget(gangway, uploadsAtOnce),
-    archive: sourceTar(bench, bench.pick(64, 4) * 2 ** 20),
+    archive: sourceTar(bench.pick(64, 4) * 2 ** 20),
   };
 }
 

@@ -1,8 +1,8 @@
 /**
  * Owns archives of a wanted size to be uploaded: source code, over and over, and random bytes. What is
- * repeated is compressed once, so that making half a gigabyte takes seconds.
+ * repeated is compressed once, so that making half a gigabyte takes seconds. It is compressed beside the
+ * thread that the scenarios of a smoke share.
  */
-import { spawnSync } from 'node:child_process';
 import { randomFillSync } from 'node:crypto';
 import {
   closeSync,
@@ -15,8 +15,11 @@ import {
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { crc32, deflateRawSync, gzipSync } from 'node:zlib';
+import { promisify } from 'node:util';
+import { crc32, deflateRaw, gzip, gzipSync } from 'node:zlib';
 import { type Bench, home } from '../harness.ts';
+
+const [deflated, gzipped] = [promisify(deflateRaw), promisify(gzip)];
 
 export type Format = 'tar.gz' | 'zip';
 
@@ -32,27 +35,30 @@ const tarEnd = Buffer.alloc(1_024);
 /** Far more than what gzip looks back to, 32 KiB: what comes again is as random as before. */
 const randomBytes = 16 * 2 ** 20;
 
-/** A tar of source code, compressed to about `bytes`: many members of gzip, as parallel gzips write. */
-export function sourceTar(bench: Bench, bytes: number): Archive {
-  return repeatedTar(bench, bytes, join(home, 'node_modules'), folders);
+/** What makes tars of source code, compressed to about `bytes`: many members of gzip, as parallel gzips write. */
+export async function sourceTars(bench: Bench): Promise<(bytes: number) => Archive> {
+  const once = await packedTar(bench, join(home, 'node_modules'), folders);
+  return (bytes) => repeatedTar(bench, bytes, once);
 }
 
 /** The same of random bytes, which no compression makes smaller. */
-export function randomTar(bench: Bench, bytes: number): Archive {
+export async function randomTar(bench: Bench, bytes: number): Promise<Archive> {
   const dir = bench.tempDir();
   const size = Math.min(bytes, randomBytes);
   writeFileSync(join(dir, 'random.bin'), randomFillSync(Buffer.alloc(size)));
-  return repeatedTar(bench, bytes, dir, ['random.bin']);
+  return repeatedTar(bench, bytes, await packedTar(bench, dir, ['random.bin']));
 }
 
-function repeatedTar(bench: Bench, bytes: number, from: string, names: readonly string[]): Archive {
-  const dir = bench.tempDir();
-  const tar = join(dir, 'once.tar');
-  run('tar', ['-b1', '-cf', tar, '-C', from, ...names]);
-  // Its end is left out, so that the next copy goes on where this one stops.
+/** A tar of them without its end, so that a copy goes on where another one stops. */
+async function packedTar(bench: Bench, from: string, names: readonly string[]): Promise<Buffer> {
+  const tar = join(bench.tempDir(), 'once.tar');
+  await bench.run('tar', ['-b1', '-cf', tar, '-C', from, ...names]);
   truncateSync(tar, statSync(tar).size - tarEnd.length);
-  const once = gzipSync(readFileSync(tar));
-  return written(join(dir, 'all.tar.gz'), 'tar.gz', (write) => {
+  return await gzipped(readFileSync(tar));
+}
+
+function repeatedTar(bench: Bench, bytes: number, once: Buffer): Archive {
+  return written(join(bench.tempDir(), 'all.tar.gz'), 'tar.gz', (write) => {
     for (let i = 0; i < repeats(bytes, once); i++) write(once);
     write(gzipSync(tarEnd));
   });
@@ -73,16 +79,13 @@ interface Entry {
 const fileBytesMin = 16_384;
 
 /** A zip of the same source code of about `bytes`, each copy in a folder of its own. */
-export function sourceZip(bench: Bench, bytes: number): Archive {
-  const entries = filesBelow(join(home, 'node_modules'), folders).map((path): Entry => {
+export async function sourceZip(bench: Bench, bytes: number): Promise<Archive> {
+  const entries: Entry[] = [];
+  for (const path of filesBelow(join(home, 'node_modules'), folders)) {
     const content = readFileSync(join(home, 'node_modules', path));
-    return {
-      name: path,
-      crc: crc32(content),
-      packed: deflateRawSync(content),
-      size: content.length,
-    };
-  });
+    const size = content.length;
+    entries.push({ name: path, crc: crc32(content), packed: await deflated(content), size });
+  }
   const once = entries.reduce((sum, { packed }) => sum + packed.length, 0);
   const copies = Math.max(1, Math.floor(bytes / once));
   return written(join(bench.tempDir(), 'source.zip'), 'zip', (write) => {
@@ -176,9 +179,4 @@ function written(
     closeSync(descriptor);
   }
   return { file, format, bytes: statSync(file).size };
-}
-
-function run(command: string, args: readonly string[]): void {
-  const { status, stderr } = spawnSync(command, args, { encoding: 'utf8' });
-  if (status !== 0) throw new Error(`cannot make the archive: ${command}: ${stderr}`);
 }
