@@ -10,7 +10,7 @@ import { owner } from '../support/gangway-client.ts';
 import { Gangway } from '../support/gangway.ts';
 import { needs } from '../support/programs.ts';
 
-const timeout = 15_000;
+const timeout = 60_000;
 const refused = /^Failed to load resource: the server responded with a status of 40[13]/;
 
 describe('the page that connects MCP clients, in a browser', { skip: needs('chromium') }, () => {

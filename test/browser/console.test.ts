@@ -9,7 +9,7 @@ import type { AppInfo } from '../support/gangway-client.ts';
 import { Gangway, until } from '../support/gangway.ts';
 import { needs } from '../support/programs.ts';
 
-const timeout = 15_000;
+const timeout = 60_000;
 const serving = `require('node:http').createServer((_, answer) => answer.end('ok')).listen(process.env.PORT)`;
 const offline =
   /^Failed to load resource: net::ERR_(INTERNET_DISCONNECTED|NETWORK_CHANGED)|status of 404/;

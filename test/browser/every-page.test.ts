@@ -29,6 +29,8 @@ const desk = { width: 1440, height: 900 };
 const phone = { width: 360, height: 740 };
 /** At once, which keeps two cores at work. */
 const tabs = 2;
+/** Of the walk over all pages, which is long for one test. */
+const parts = [1, 2, 3];
 
 /** Renderers whose pages `outsidePages` lacks, and who looks at those. */
 const elsewhere: Readonly<Record<string, string>> = {
@@ -80,34 +82,37 @@ describe('every page', { skip: needs('chromium', 'git') }, () => {
     await Promise.all(pages.map((shown) => t.test(shown.name, () => one(shown))));
   }
 
-  it(
-    'asks in two waves at most, is accessible in both themes, fits 360 pixels and needs no mouse',
-    { concurrency: tabs },
-    async (t) => {
-      const broken = (await shownPages(world.failing)).filter(({ name }) => /^app(-deployments?)?$/.test(name)); // prettier-ignore
-      const all = [
-        ...(await shownPages(world.full)),
-        ...broken.map((page) => ({ ...page, name: `broken ${page.name}` })),
-      ];
-      const context = await windowOf(dashboard.gangway.client);
-      await eachOf(t, context, all, async ({ page, whole }, { path, name }) => {
-        await page.setViewportSize(desk);
-        await page.emulateMedia({ colorScheme: 'light' });
-        const waves = await whole(() =>
-          wavesOf(page, () => page.goto(path, { waitUntil: 'commit' })),
-        );
-        assert.ok(waves.length > 0, `${path} asked for nothing`);
-        await shownWhole(page);
-        const isFew = waves.length <= wavesMax && waves.flat().length <= requestsMax;
-        return {
-          waves: isFew ? [] : waves,
-          // A console takes the key for itself.
-          ...(!name.endsWith('-console') && (await keyFaults(page))),
-          ...(await looksOf(page)),
-        };
-      });
-    },
-  );
+  for (const part of parts) {
+    it(
+      `asks in two waves at most, is accessible in both themes, fits 360 pixels and needs no mouse, part ${String(part)}`,
+      { concurrency: tabs },
+      async (t) => {
+        const broken = (await shownPages(world.failing)).filter(({ name }) => /^app(-deployments?)?$/.test(name)); // prettier-ignore
+        const all = [
+          ...(await shownPages(world.full)),
+          ...broken.map((page) => ({ ...page, name: `broken ${page.name}` })),
+        ];
+        const some = all.filter((_page, i) => i % parts.length === part - 1);
+        const context = await windowOf(dashboard.gangway.client);
+        await eachOf(t, context, some, async ({ page, whole }, { path, name }) => {
+          await page.setViewportSize(desk);
+          await page.emulateMedia({ colorScheme: 'light' });
+          const waves = await whole(() =>
+            wavesOf(page, () => page.goto(path, { waitUntil: 'commit' })),
+          );
+          assert.ok(waves.length > 0, `${path} asked for nothing`);
+          await shownWhole(page);
+          const isFew = waves.length <= wavesMax && waves.flat().length <= requestsMax;
+          return {
+            waves: isFew ? [] : waves,
+            // A console takes the key for itself.
+            ...(!name.endsWith('-console') && (await keyFaults(page))),
+            ...(await looksOf(page)),
+          };
+        });
+      },
+    );
+  }
 
   it(
     'tells who has few rights what is not his, and breaks nowhere',
@@ -218,6 +223,6 @@ async function looksOf(page: Page): Promise<Record<string, unknown[]>> {
   const wider: string[] = [];
   const fits = async () =>
     (await page.evaluate('document.documentElement.scrollWidth')) === phone.width;
-  await until('it fits', 5_000, fits).catch(() => wider.push('than 360 pixels'));
+  await until('it fits', 30_000, fits).catch(() => wider.push('than 360 pixels'));
   return { light, wider, dark: await accessFaults(page, ['color-contrast']) };
 }

@@ -11,7 +11,7 @@ import { Gangway } from '../support/gangway.ts';
 import { needs } from '../support/programs.ts';
 import * as oauth from '../support/oauth.ts';
 
-const timeout = 15_000;
+const timeout = 60_000;
 
 describe('the consent page', { skip: needs('chromium') }, () => {
   const later = cleanups();

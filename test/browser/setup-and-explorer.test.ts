@@ -49,7 +49,7 @@ describe('the pages of an instance, in a browser', { skip: needs('chromium') }, 
     context = await browser.newContext();
     later(() => context.close());
     page = await context.newPage();
-    page.setDefaultTimeout(20_000);
+    page.setDefaultTimeout(60_000);
     complaints = complaintsOf(page, refused);
   });
 
@@ -269,7 +269,7 @@ describe('the pages without scripts, over plain http', { skip: needs('chromium')
   it('set up an instance, sign out and in', async () => {
     const context = await browser.newContext({ javaScriptEnabled: false });
     const page = await context.newPage();
-    page.setDefaultTimeout(20_000);
+    page.setDefaultTimeout(60_000);
     const complaints = complaintsOf(page);
     const url = `http://${host}:${String(gangway.port)}`;
     const posted = page.waitForRequest((request) => request.method() === 'POST');

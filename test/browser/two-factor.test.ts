@@ -41,7 +41,7 @@ describe('turning two-factor on, in a browser without script', { skip }, () => {
     await client.must('mutation { updateTeam(requireTwoFactor: true) { id } }');
     const context = await browser.newContext({ javaScriptEnabled: false });
     page = await context.newPage();
-    page.setDefaultTimeout(20_000);
+    page.setDefaultTimeout(60_000);
     complaints = complaintsOf(page, refused);
   });
 
@@ -118,7 +118,7 @@ describe('signing in with two-factor, in a browser without script', { skip }, ()
   before(async () => {
     context = await browser.newContext({ javaScriptEnabled: false });
     page = await context.newPage();
-    page.setDefaultTimeout(20_000);
+    page.setDefaultTimeout(60_000);
     complaints = complaintsOf(page, refused);
   });
 

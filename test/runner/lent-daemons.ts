@@ -57,9 +57,15 @@ interface Once<T> {
   begun(): Promise<T> | undefined;
 }
 
+/** What failed is made again for who asks next. */
 function once<T>(make: () => Promise<T>): Once<T> {
   let made: Promise<T> | undefined;
-  return { get: () => (made ??= make()), begun: () => made };
+  const making = (): Promise<T> =>
+    make().catch((error: unknown) => {
+      made = undefined;
+      throw error;
+    });
+  return { get: () => (made ??= making()), begun: () => made };
 }
 
 async function startDocker(home: string, images: string): Promise<DockerDaemon> {
@@ -67,17 +73,30 @@ async function startDocker(home: string, images: string): Promise<DockerDaemon> 
   const { ownDaemon, takeImages } = await import('../support/docker-daemon.ts');
   const { importImages } = await import('../support/docker-images.ts');
   const daemon = await ownDaemon({ home, images: null });
-  await importImages(daemon.socket);
-  takeImages(daemon, images);
-  return daemon;
+  return await prepared(daemon, async () => {
+    await importImages(daemon.socket);
+    takeImages(daemon, images);
+  });
 }
 
 async function startSwarm(home: string, images: string): Promise<DockerDaemon> {
   const { ownDaemon } = await import('../support/docker-daemon.ts');
   const { beSwarm } = await import('../support/swarm.ts');
   const daemon = await ownDaemon({ home, images });
-  await beSwarm(daemon.socket);
-  return daemon;
+  return await prepared(daemon, () => beSwarm(daemon.socket));
+}
+
+async function prepared(
+  daemon: DockerDaemon,
+  prepare: () => Promise<unknown>,
+): Promise<DockerDaemon> {
+  try {
+    await prepare();
+    return daemon;
+  } catch (error) {
+    await daemon.close();
+    throw error;
+  }
 }
 
 /** For a file: the socket of a daemon, or the folder of its images; undefined outside a run that lends any. */

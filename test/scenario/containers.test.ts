@@ -22,7 +22,7 @@ describe('apps in containers', { skip: needs('docker'), concurrency: 3 }, () => 
   let place: ContainerPlace;
   let client: Client;
   before(async () => {
-    place = await containerPlace({ GANGWAY_HEALTH_TIMEOUT_SECONDS: '10' });
+    place = await containerPlace({ GANGWAY_HEALTH_TIMEOUT_SECONDS: '30' });
     client = place.gangway.client;
   });
   after(() => place.close());
@@ -281,7 +281,7 @@ describe('apps in containers', { skip: needs('docker'), concurrency: 3 }, () => 
       ['what is no Dockerfile', 'HELLO\n', /HELLO/i, /HELLO/i],
       ['an end at once', dockerfileOf('CMD ["false"]'), /exited with code 1/, /exited with code 1/],
       ['no such program', dockerfileOf('CMD ["/none"]'), /\/none/, /\/none/],
-      ['never healthy', dockerfileOf('CMD ["sleep", "1000"]'), /not healthy within 10 s: nothing listened/, /Failed: /],
+      ['never healthy', dockerfileOf('CMD ["sleep", "1000"]'), /not healthy within 30 s: nothing listened/, /Failed: /],
     ];
     for (const [what, dockerfile, error, log] of trials) {
       await client.mustUpload(id, archiveOf({ Dockerfile: dockerfile }));

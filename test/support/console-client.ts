@@ -82,7 +82,7 @@ export class ConsoleClient {
     const found = (): boolean =>
       typeof text === 'string' ? this.text.includes(text) : text.test(this.text);
     try {
-      await eventually(String(text), found, 15_000);
+      await eventually(String(text), found, 60_000);
     } catch (error) {
       throw new Error(`never saw ${String(text)} in ${JSON.stringify(this.text.slice(-500))}`, {
         cause: error,

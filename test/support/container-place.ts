@@ -31,7 +31,6 @@ export async function containerPlace(
       GANGWAY_RUNTIME: 'auto',
       GANGWAY_DOCKER_SOCKET: daemon.socket,
       GANGWAY_NODE_IMAGE: nodeImage,
-      GANGWAY_HEALTH_TIMEOUT_SECONDS: '5',
       ...env,
     },
   });

@@ -33,7 +33,7 @@ export interface DockerDaemon {
 
 const prefix = 'gangway-dockerd-';
 const bridgesMax = 64;
-const startMs = 30_000;
+const startMs = 120_000;
 
 export interface OwnDaemonOptions {
   /** Containers live on while it restarts. */

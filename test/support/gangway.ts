@@ -28,10 +28,10 @@ const cheapPasswords = fileURLToPath(new URL('./cheap-passwords.ts', import.meta
 const preloads = [stripCache, cheapPasswords].flatMap((file) => ['--import', file]);
 const nodeFlags = ['--disable-warning=ExperimentalWarning', ...preloads];
 const threads = process.env['GANGWAY_GATEWAY_THREADS'];
-const startMs = 30_000;
+const startMs = 120_000;
 /** Of another command: a copy syncs each of its files. */
 const commandMs = 150_000;
-const endMs = 30_000;
+const endMs = 120_000;
 /** More than the service gives itself. */
 const stopMs = 60_000;
 

@@ -43,7 +43,9 @@ export async function wavesOf(page: Page, open: () => Promise<unknown>): Promise
       await Promise.all(
         wave.map(async (route) => {
           await route.continue();
-          await route.request().response();
+          // Only with its whole answer does the page ask on.
+          const response = await route.request().response();
+          await response?.finished();
         }),
       );
     }

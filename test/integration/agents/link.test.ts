@@ -192,7 +192,7 @@ describe('streams over a link', () => {
     const tookMs = performance.now() - startedAtMs;
     assert.equal(hash.digest('hex'), createHash('sha256').update(bytes).digest('hex'));
     // With windows of 64 KiB it takes 77 s.
-    assert.ok(tookMs < 25_000, `${String(tookMs)} ms`);
+    assert.ok(tookMs < 60_000, `${String(tookMs)} ms`);
     t.diagnostic(`${tookMs.toFixed(0)} ms`);
   });
 });

@@ -76,14 +76,16 @@ describe('Runner', () => {
 
   it('ends what a scenario started, also when it is interrupted', async () => {
     let pid = 0;
+    const over = Promise.withResolvers<Row[]>();
     const { runner, interrupts } = runnerOf(async (bench) => {
       ({ pid } = await bench.startServer('test/fixtures/bench/server.ts'));
-      return await new Promise<Row[]>(() => undefined);
-    }, 5_000);
+      return await over.promise;
+    }, 60_000);
     const running = runner.run('x', { quick: true });
     await eventually('the server', () => pid !== 0);
     await interrupts.closeAll();
     await eventually('the server to end', () => !existsSync(`/proc/${pid}`));
+    over.reject(new Error('the server has ended'));
     assert.ok('failed' in (await running));
   });
 

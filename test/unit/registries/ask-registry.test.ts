@@ -205,7 +205,7 @@ describe('askRegistry()', () => {
     const body = JSON.stringify({ results: [{ name: '8' }], next });
     registry.answers.set('/v2/repositories', { body });
     registry.answers.set('/slow', null);
-    const deadlineMs = 400;
+    const deadlineMs = 1_500;
     assert.deepEqual(names(await ask(tagsOf('redis'), { deadlineMs })), ['8']);
     registry.answers.set('/v2/repositories', null);
     assert.match(failed(await ask(tagsOf('redis'), { deadlineMs })).why, /too long/);

@@ -45,7 +45,7 @@ describe('the runtime of an instance', () => {
   };
   const choose = async (runtime: 'auto' | 'process' | 'docker' = 'auto') => {
     const config = { dataDir, runtime, dockerSocket: socket() };
-    const choice = await chooseRuntime({ config, reader: store, pingMs: 300 });
+    const choice = await chooseRuntime({ config, reader: store, pingMs: 1_500 });
     return choice.runtime;
   };
   const deploy = (image: boolean): void => {

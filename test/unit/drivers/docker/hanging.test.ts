@@ -62,7 +62,7 @@ describe('a daemon that hangs', () => {
     dir = tempDir();
     const { socket } = daemon;
     const parts = { socket, dataDir: path.join(dir, 'data'), instance, edge: noEdge };
-    options = { ...parts, logger: noLog, requestTimeoutMs: 250 };
+    options = { ...parts, logger: noLog, requestTimeoutMs: 750 };
     driver = createDockerDriver(options);
   });
   afterEach(async () => {

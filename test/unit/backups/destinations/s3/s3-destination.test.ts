@@ -91,7 +91,7 @@ describe('S3Destination', () => {
 
   it('holds each try to its silence where a body stops coming', async () => {
     await write(large);
-    const impatient = open(bucket, { ...timing, silenceMs: 300 });
+    const impatient = open(bucket, { ...timing, silenceMs: 1_000 });
     bucket.fault = ({ method }) => (method === 'GET' ? 'stall' : undefined);
     await assert.rejects(read(impatient), failsWith(/breaks off/));
   });
