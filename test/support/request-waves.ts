@@ -43,9 +43,7 @@ export async function wavesOf(page: Page, open: () => Promise<unknown>): Promise
       await Promise.all(
         wave.map(async (route) => {
           await route.continue();
-          // Only with its whole answer does the page ask on.
-          const response = await route.request().response();
-          await response?.finished();
+          await route.request().response();
         }),
       );
     }
