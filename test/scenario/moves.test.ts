@@ -219,8 +219,9 @@ describe('moves', () => {
     await other.connected(true);
     await move('App', app.id, other.serverId);
     await gangway.kill9();
+    const againMs = Date.now();
     await gangway.start();
-    await other.connected(true);
+    await other.connected(true, againMs);
     // Where it copied it stays; where it had only to start it has gone over.
     const { at } = await ended('app', app.id);
     assert.ok([local, other.serverId].includes(at));

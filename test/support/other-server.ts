@@ -15,8 +15,8 @@ export interface OtherServer {
   dataDir: string;
   /** Visits at its edge. */
   there: Client;
-  /** Waits until it is, or is not. */
-  connected: (is: boolean) => Promise<void>;
+  /** Waits until it is, or is not; by what was seen since then: a Gangway that starts again begins with what it knew. */
+  connected: (is: boolean, sinceMs?: number) => Promise<void>;
   end: () => Promise<void>;
 }
 
@@ -46,12 +46,13 @@ export async function otherServer(
     await until('its runner is gone', 30_000, () => runnerOf(dataDir) === undefined);
     fs.rmSync(folder, { recursive: true, force: true });
   };
-  const connected = (is: boolean): Promise<void> =>
+  const connected = (is: boolean, sinceMs = 0): Promise<void> =>
     until(`it is ${is ? '' : 'not '}connected`, 30_000, async () => {
       const { servers } = await gangway.client.must<{
-        servers: { id: string; connected: boolean }[];
-      }>('{ servers { id connected } }');
-      return servers.some(({ id, connected }) => id === serverId && connected === is);
+        servers: { id: string; connected: boolean; lastSeenAt: string | null }[];
+      }>('{ servers { id connected lastSeenAt } }');
+      const one = servers.find(({ id }) => id === serverId);
+      return one?.connected === is && Date.parse(one.lastSeenAt ?? '1970-01-01') >= sinceMs;
     });
   try {
     await agent.start();
