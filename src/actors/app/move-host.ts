@@ -23,7 +23,6 @@ export function moveHost(core: AppCore, host: RestoreHost): MoveHost {
       if (!isForced) checkDatabases(core, to.serverId);
       return Promise.resolve();
     },
-    files: (machine, uid) => machine.app({ id: core.id, uid }),
     fixed: () => {
       const release = live();
       return release === null ? [] : [release];

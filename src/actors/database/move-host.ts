@@ -15,7 +15,6 @@ export function moveHost(core: DatabaseCore, host: RestoreHost): MoveHost {
       if (!isForced) checkApps(core, to.serverId);
       await checkEngine(core, to);
     },
-    files: (machine, uid) => machine.database({ id: core.id, uid }),
     fixed: () => [],
     forget: () => {
       const { run } = core.require();

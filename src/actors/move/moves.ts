@@ -13,7 +13,7 @@ import { hasPassed, pause } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { LogName } from '../../logs/files/log.ts';
 import { localServerId } from '../../places/local-place.ts';
-import type { Machine, OwnTrees, Place, TreeName } from '../../places/place.ts';
+import type { Place, TreeName } from '../../places/place.ts';
 import type { Change } from '../../store/records/table.ts';
 import type { MoveRecord } from '../../store/records/records.ts';
 import { tables } from '../../store/records/tables.ts';
@@ -25,15 +25,8 @@ import type { WorkloadCore, WorkloadRecord } from '../workload/core.ts';
 import type { WorkloadDeps } from '../workload/deps.ts';
 import { freeUid } from '../workload/free-uid.ts';
 import { sentenceOf } from '../workload/work-failed.ts';
-import { leftoverOf } from './leftover.ts';
+import { filesAt, leftoverOf } from './moved-files.ts';
 import type { MoveProtocol } from './protocol.ts';
-
-/** Of an app or a database. */
-export interface MovedFiles {
-  readonly trees: Pick<OwnTrees, 'fill' | 'pack'>;
-  ensure(): Promise<void>;
-  remove(signal?: AbortSignal): Promise<void>;
-}
 
 /** What apps and databases do differently. */
 export interface MoveHost extends Pick<
@@ -42,8 +35,6 @@ export interface MoveHost extends Pick<
 > {
   /** Rejects with why it cannot run at this place. */
   check: (to: Place, isForced: boolean) => Promise<void>;
-  /** Its files on a machine. */
-  files: (machine: Machine, uid: number | null) => MovedFiles;
   /** Trees that hardly change while it runs: they are tried before it is stopped. */
   fixed: () => readonly TreeName[];
   /** Lets go of workloads that are to end at a place that is not reached. */
@@ -165,8 +156,8 @@ export class Moves<
     await this.#until(() => host.isIdle(), signal);
     const { fromServerId, toServerId, fromUid, toUid } = this.#current;
     const [from, to] = await Promise.all([
-      this.#filesAt(fromServerId, fromUid),
-      this.#filesAt(toServerId, toUid),
+      filesAt(this.#core, { serverId: fromServerId, uid: fromUid }),
+      filesAt(this.#core, { serverId: toServerId, uid: toUid }),
     ]);
     // One that was never started has none yet.
     await from.ensure();
@@ -288,12 +279,7 @@ export class Moves<
     if (record.serverId !== localServerId && !deps.reader.get(tables.servers, record.serverId)) {
       throw new ServiceError('CONFLICT', 'Its server was removed: what is left may be all of it.');
     }
-    await (await this.#filesAt(left.serverId, left.uid)).remove(signal);
-  }
-
-  async #filesAt(serverId: string, uid: number): Promise<MovedFiles> {
-    const machine = await this.#core.placeAt(serverId).machine();
-    return this.#host.files(machine, uid > 0 ? uid : null);
+    await (await filesAt(this.#core, left)).remove(signal);
   }
 
   get #current(): MoveRecord {

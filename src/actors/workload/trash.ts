@@ -7,11 +7,10 @@ import { newId } from '../../lib/ids.ts';
 import { type Change, insert, remove, removeAll } from '../../store/records/table.ts';
 import type { TrashRecord } from '../../store/records/records.ts';
 import { tables } from '../../store/records/tables.ts';
-import type { Place } from '../../places/place.ts';
-import { leftoverOf } from '../move/leftover.ts';
+import { filesAt, leftoverOf } from '../move/moved-files.ts';
 import type { MessageOf, Protocol } from '../runtime/actor.ts';
 import { checkNotHeld } from '../restore/held.ts';
-import type { WorkloadCore, WorkloadKind, WorkloadRecord } from './core.ts';
+import type { WorkloadCore, WorkloadRecord } from './core.ts';
 import type { WorkloadDeps } from './deps.ts';
 
 const retryMs = 10 * 60_000;
@@ -61,7 +60,9 @@ export function trashHandlers<
     );
   const purge = async (): Promise<void> => {
     const record = trashed();
-    await removeLeftover(core, record);
+    const left = leftoverOf(record);
+    // Once its record is gone nobody knows that there is any.
+    if (left !== null) await (await filesAt(core, left)).remove();
     const parts = await empty(record);
     await context.commit([...parts, ...leave(), ...schedules(), remove(kind.table, core.id)]);
     core.adopt(null);
@@ -107,16 +108,4 @@ export function trashHandlers<
       }
     },
   };
-}
-
-/** Once its record is gone nobody knows that there is any. */
-async function removeLeftover(
-  core: { kind: Pick<WorkloadKind<never>, 'name'>; placeAt: (serverId: string) => Place },
-  record: WorkloadRecord,
-): Promise<void> {
-  const left = leftoverOf(record);
-  if (left === null) return;
-  const machine = await core.placeAt(left.serverId).machine();
-  const uid = left.uid > 0 ? left.uid : null;
-  await machine[core.kind.name]({ id: record.id, uid }).remove();
 }

@@ -99,7 +99,8 @@ function world(uids: UidRange | null = { first: 200_000, last: 201_000 }): World
     machine: async () => {
       await settle();
       away(serverId);
-      return { serverId, uids: uids && { app: uids, database: uids } };
+      const app = ({ uid }: { uid: number | null }) => files(serverId, uid);
+      return { app, uids: uids && { app: uids, database: uids } };
     },
   });
   const files = (serverId: string, uid: number | null) => ({
@@ -126,7 +127,6 @@ function world(uids: UidRange | null = { first: 200_000, last: 201_000 }): World
   const host = {
     log: 'app:app_1',
     check: () => Promise.resolve(),
-    files: (machine: unknown, uid: number | null) => files((machine as { serverId: string }).serverId, uid), // prettier-ignore
     fixed: () => ['dpl_1'],
     isIdle: () => is.idle,
     stop: () => done.push('stop'),
